@@ -1,0 +1,1 @@
+"""Training and evaluation of Tressette agents, and the ``tressette`` command line."""

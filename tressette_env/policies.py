@@ -1,0 +1,208 @@
+"""Who decides: the protocols for agents, and finding installed agents by name.
+
+An agent is a function of what its seat may know and of a number that stands for its dice: the same
+view and the same seed give the same card, however many tables play at once and in whatever order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tressette_env.errors import AgentSpecError, TressetteError, did_you_mean
+from tressette_env.randomness import random_word
+from tressette_env.rulesets import RuleSet
+from tressette_env.view import View
+
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "Agent",
+    "BatchPolicy",
+    "SeatPolicy",
+    "as_agent",
+    "decision_seed",
+    "installed_agents",
+    "make_agent",
+]
+
+ENTRY_POINT_GROUP = "tressette.agents"
+_DECISIONS = 1 << 61  # numbers of a seed from here on are agents' dice, below it decks
+
+
+@runtime_checkable
+class SeatPolicy(Protocol):
+    """Decides for one seat."""
+
+    def act(self, view: View, seed: int) -> int:
+        """Return the card number to play.
+
+        Parameters
+        ----------
+        view : View
+            What the seat knows; ``view.legal`` is the set of cards allowed.
+        seed : int
+            The decision's own random number, 0 to 2**63 - 1.
+        """
+        ...
+
+
+@runtime_checkable
+class BatchPolicy(Protocol):
+    """Decides for many seats, at different tables, in one call."""
+
+    def act_batch(
+        self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return the card number to play for every view.
+
+        Parameters
+        ----------
+        views : VIEW_DTYPE[B]
+        rules : RuleSet
+        seeds : int64[B]
+            A random number for each decision.
+
+        Returns
+        -------
+        int64[B]
+        """
+        ...
+
+
+class Agent:
+    """Base of the kit's agents; give it ``act`` or ``act_batch``, and the other follows.
+
+    Attributes
+    ----------
+    spec : str
+        The text that makes this agent, shown in results.
+    """
+
+    spec: str = "agent"
+
+    def act(self, view: View, seed: int) -> int:
+        """See ``SeatPolicy.act``."""
+        cards = self.act_batch(view.to_record(), view.rules, np.array([seed], np.int64))
+        return int(cards[0])
+
+    def act_batch(
+        self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """See ``BatchPolicy.act_batch``."""
+        if getattr(self.act, "__func__", None) is Agent.act:
+            raise TypeError(f"{type(self).__name__} defines neither act nor act_batch")
+        cards = [
+            self.act(View.from_record(row, rules), int(seed))
+            for row, seed in zip(views, seeds, strict=True)
+        ]
+        return np.array(cards, np.int64)
+
+    def check_rules(self, rules: RuleSet) -> None:
+        """Raise ``RulesError`` if the agent does not play these rules; by default it plays all."""
+
+
+class _Adapted(Agent):
+    """A policy that is not an ``Agent``, with the missing half added."""
+
+    def __init__(self, policy: SeatPolicy | BatchPolicy, spec: str) -> None:
+        self.spec = spec
+        self.policy = policy
+        if isinstance(policy, SeatPolicy):
+            self.act = policy.act  # type: ignore[method-assign]
+        if isinstance(policy, BatchPolicy):
+            self.act_batch = policy.act_batch  # type: ignore[method-assign]
+
+
+def as_agent(policy: str | SeatPolicy | BatchPolicy) -> Agent:
+    """Return an ``Agent`` for a spec string or for any object with ``act`` or ``act_batch``."""
+    if isinstance(policy, Agent):
+        return policy
+    if isinstance(policy, str):
+        return make_agent(policy)
+    if isinstance(policy, SeatPolicy | BatchPolicy):
+        return _Adapted(policy, getattr(policy, "spec", type(policy).__name__))
+    raise AgentSpecError(
+        "agent: expected a spec string such as 'greedy', or an object with act(view, seed) or "
+        f"act_batch(views, rules, seeds); got {type(policy).__name__}"
+    )
+
+
+def decision_seed(seed: int, deal_number: int, ply: int) -> int:
+    """Random number for the decision at one ply of one deal, from an agent's seed."""
+    return random_word(random_word(seed, _DECISIONS + max(deal_number, 0)), ply)
+
+
+def installed_agents() -> dict[str, EntryPoint]:
+    """Installed agents by name: the entry points of the group ``tressette.agents``."""
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def make_agent(spec: str) -> Agent:
+    """Make an agent from its spec: ``NAME``, or ``NAME:REST`` with options or a path.
+
+    An entry point of the group ``tressette.agents`` is a callable that takes the text after the
+    colon (empty if there is none) and returns an object with ``act`` or ``act_batch``.
+
+    Raises
+    ------
+    AgentSpecError
+        If no agent of that name is installed, or it does not understand its options.
+    """
+    if not isinstance(spec, str) or not spec:
+        raise AgentSpecError(f"agent: expected a spec string such as 'greedy', got {spec!r}")
+    name, _, rest = spec.partition(":")
+    agents = installed_agents()
+    if name not in agents:
+        raise AgentSpecError(
+            f"unknown agent {name!r}{did_you_mean(name, agents)} "
+            f"(installed: {', '.join(sorted(agents)) or 'none'})"
+        )
+    factory: Callable[[str], Any] = agents[name].load()
+    try:
+        policy = factory(rest)
+    except TressetteError:
+        raise
+    except Exception as error:
+        raise AgentSpecError(
+            f"agent {spec!r} could not be made: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(policy, Agent):
+        policy = _Adapted(policy, spec)
+    return policy
+
+
+def parse_options(name: str, text: str, known: dict[str, Callable[[str], Any]]) -> dict[str, Any]:
+    """Read an agent's options ``key=value,key=value``.
+
+    Parameters
+    ----------
+    name : str
+        The agent's, for messages.
+    text : str
+        What follows the colon of a spec.
+    known : dict
+        For each option, the function that reads its value and raises ``ValueError`` if it cannot.
+
+    Raises
+    ------
+    AgentSpecError
+        If an option is unknown, has no value, or has a wrong one.
+    """
+    options: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if key not in known or not equals:
+            expected = ", ".join(f"{option}=..." for option in known) or "none"
+            raise AgentSpecError(
+                f"agent {name!r}: unknown option {part!r}{did_you_mean(key, known)} "
+                f"(options: {expected})"
+            )
+        try:
+            options[key] = known[key](value)
+        except ValueError as error:
+            raise AgentSpecError(f"agent {name!r}, option {key}: {error}") from error
+    return options
