@@ -1,7 +1,7 @@
 """Tressette: rules, views and environments for reinforcement learning.
 
-``import tressette_env`` registers the environments and loads neither torch nor numba; names below are
-imported when first used.
+``import tressette_env`` registers the environments and loads neither torch nor numba; names below
+are imported when first used.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ class BatchStep:
 class BatchTable:
     """A number of tables that advance together, one card each a call.
 
-    Table b starts with deal number ``first_deal + b`` of the seed; a finished table is dealt anew at
-    once, its next deal having the number of its last one plus B. Decks are those of every other
-    interface with the same seed.
+    Table b starts with deal number ``first_deal + b`` of the seed; a finished table is dealt anew
+    at once, its next deal having the number of its last one plus B. Decks are those of every
+    other interface with the same seed.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class BatchTable:
         return out
 
     def views(self, seats: npt.NDArray[np.integer[Any]] | None = None) -> npt.NDArray[np.void]:
-        """Views of the given seats, or of the seats to act: VIEW_DTYPE[B], a new array."""
+        """Return views of the given seats, or of the seats to act: VIEW_DTYPE[B], a new array."""
         views = np.empty(self.num_tables, VIEW_DTYPE)
         kernels.make_views(self._states, self.rules.row, self._check_seats(seats), views)
         return views
@@ -224,8 +224,8 @@ class BatchTable:
         array = np.asarray(cards)
         if array.shape != (self.num_tables,) or array.dtype.kind not in "iu":
             raise OptionError(
-                f"cards: expected an integer array of shape ({self.num_tables},), one card a table; "
-                f"got {array.dtype}{array.shape}"
+                f"cards: expected an integer array of shape ({self.num_tables},), one card a "
+                f"table; got {array.dtype}{array.shape}"
             )
         return np.ascontiguousarray(array, np.int64)
 

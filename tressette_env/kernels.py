@@ -1,4 +1,4 @@
-"""The compiled batch loops: ``rules``, ``match``, ``view`` and ``observation``, compiled as they stand.
+"""The compiled batch loops: rules, match, view and observation, compiled as they stand.
 
 Nothing of the game is written here: numba compiles the functions of those modules. Machine code is
 kept on disk under a hash of their sources, so that an edit in any of them is never served stale.
@@ -48,8 +48,8 @@ _SOURCES = (cards, deals, match, observation, randomness, rules, rulesets, state
 def cache_folder(sources: tuple[ModuleType, ...]) -> Path:
     """Folder for machine code compiled from these modules, named by the hash of their sources.
 
-    ``TRESSETTE_CACHE_DIR`` overrides the user's cache folder; where that cannot be written, a folder
-    for temporary files is used.
+    ``TRESSETTE_CACHE_DIR`` overrides the user's cache folder; where that cannot be written, the
+    folder for temporary files is used.
     """
     digest = hashlib.sha256()
     for module in sources:
@@ -250,7 +250,7 @@ def play_all(
 
 @compiled
 def make_views(states: Any, rules_row: Any, seats: Any, out: Any) -> None:
-    """Views of the given seats (int64[B]), one a table, into ``out`` (VIEW_DTYPE[B])."""
+    """Write views of the given seats (int64[B]), one a table, into ``out`` (VIEW_DTYPE[B])."""
     for table in range(len(states)):
         view.make_view(states[table], rules_row[0], seats[table], out[table])
 

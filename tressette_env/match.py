@@ -1,4 +1,4 @@
-"""Scoring of a deal and deals to a target: totals, the next leader, who has won (R11-R14, R18, R19).
+"""Scoring of a deal, deals to a target: totals, the next leader, who won (R11-R14, R18, R19).
 
 Like ``rules.py``, these functions run interpreted on a ``State`` and compiled on a record.
 """
@@ -31,7 +31,7 @@ def house_score(thirds: int, rules: Any) -> int:
 
 
 def house_total(rules: Any) -> int:
-    """What both sides score together in a deal: 11 points or 35 thirds with the full deck."""
+    """Return what both sides score together: 11 points or 35 thirds with the full deck."""
     return house_score(rules.total_thirds, rules)
 
 

@@ -170,9 +170,7 @@ def make_agent(spec: str) -> Agent:
         raise AgentSpecError(
             f"agent {spec!r} could not be made: {type(error).__name__}: {error}"
         ) from error
-    if not isinstance(policy, Agent):
-        policy = _Adapted(policy, spec)
-    return policy
+    return policy if isinstance(policy, Agent) else _Adapted(policy, spec)
 
 
 def parse_options(name: str, text: str, known: dict[str, Callable[[str], Any]]) -> dict[str, Any]:

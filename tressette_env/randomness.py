@@ -3,8 +3,9 @@
 Two published generators on 32-bit words, written so that no step overflows a signed 64-bit integer
 (compilers may assume that none does):
 
-- Threefry-2x32 with 20 rounds, a function of a key and a counter: J. K. Salmon and others, "Parallel
-  random numbers: as easy as 1, 2, 3", SC 2011. It turns a seed and a number into a starting point.
+- Threefry-2x32 with 20 rounds, a function of a key and a counter: J. K. Salmon and others,
+  "Parallel random numbers: as easy as 1, 2, 3", SC 2011. It turns a seed and a number into a
+  starting point.
 - xoshiro128++, a fast stream: D. Blackman and S. Vigna, "Scrambled linear pseudorandom number
   generators", ACM TOMS 47 (2021).
 """

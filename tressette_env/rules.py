@@ -49,7 +49,7 @@ def is_over(state: Any, rules: Any) -> bool:
 
 
 def deal(state: Any, rules: Any, deck: Any, leader: int) -> None:
-    """Start a deal: seat p gets ``deck[h*p : h*p + h]``, the rest is the stock, top card first (R4).
+    """Start a deal: seat p gets ``deck[h*p : h*p + h]``, the rest is the stock, top first (R4).
 
     Match totals, the match's result and the deal number are left as they are.
     """
@@ -77,7 +77,7 @@ def deal(state: Any, rules: Any, deck: Any, leader: int) -> None:
 
 def must_follow(state: Any, rules: Any) -> bool:
     """Whether suit must be followed in the current trick (R6)."""
-    return rules.follow_always or state.drawn == rules.stock_size
+    return bool(rules.follow_always or state.drawn == rules.stock_size)
 
 
 def legal_cards(state: Any, rules: Any) -> int:
@@ -88,7 +88,7 @@ def legal_cards(state: Any, rules: Any) -> int:
         return hand  # type: ignore[no-any-return]
     led = state.plays[state.ply - on_table]
     same_suit = hand & suit_set(suit_of(led))
-    return same_suit if same_suit else hand
+    return same_suit if same_suit else hand  # type: ignore[no-any-return]
 
 
 def trick_winner(state: Any, rules: Any) -> int:

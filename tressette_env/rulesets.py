@@ -226,15 +226,15 @@ def _check_sizes(rules: RuleSet) -> None:
     stock = len(rules.deck) - rules.seats * rules.hand_size
     if stock < 0 or stock > MAX_STOCK or stock % rules.seats:
         raise RulesError(
-            f"RuleSet deck: {len(rules.deck)} cards for {rules.seats} hands of {rules.hand_size} leave "
-            f"a stock of {stock}; expected 0 to {MAX_STOCK}, a multiple of {rules.seats}"
+            f"RuleSet deck: {len(rules.deck)} cards for {rules.seats} hands of {rules.hand_size} "
+            f"leave a stock of {stock}; expected 0 to {MAX_STOCK}, a multiple of {rules.seats}"
         )
     if rules.seats == 4 and stock:
         raise RulesError(f"RuleSet: four seats play without a stock (R4), got a stock of {stock}")
     if rules.scoring == "points" and (set_worth(deck_set) + LAST_TRICK_THIRDS) % 3 != 2:
         raise RulesError(
-            "RuleSet scoring: 'points' needs a deck whose points add up to the same number in every "
-            "deal (35 thirds do); use scoring='thirds' with this deck"
+            "RuleSet scoring: 'points' needs a deck whose points add up to the same number in "
+            "every deal (35 thirds do); use scoring='thirds' with this deck"
         )
 
 

@@ -1,8 +1,8 @@
 """A gymnasium environment for one learner: the other seats are played inside by an agent.
 
 A step plays the learner's card and every card of the others up to the learner's own next decision,
-which is what is returned, with every reward in between added up: also that of a trick that the others
-complete, or that the learner wins and leads on.
+which is what is returned, with every reward in between added up: also that of a trick that the
+others complete, or that the learner wins and leads on.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
             raise StepOrderError("action_masks: call reset() first")
         return self.table.observe(self._agent)["action_mask"].astype(np.bool_)
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Draw the table as the learner sees it."""
         return self.table.render()
 

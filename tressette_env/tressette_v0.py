@@ -1,7 +1,7 @@
-"""The PettingZoo environment: ``env()`` for users, ``raw_env`` for those who bring their own wrappers.
+"""The PettingZoo environment: ``env()`` for users, ``raw_env`` for one's own wrappers.
 
-Seat k is agent ``player_k``. Actions are card numbers. Rewards go to every seat when a trick or deal
-ends and add up to zero between the sides; all seats terminate together.
+Seat k is agent ``player_k``. Actions are card numbers. Rewards go to every seat when a trick or
+deal ends and add up to zero between the sides; all seats terminate together.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def env(**kwargs: Any) -> AECEnv[str, Any, Any]:
     return _OrderEnforcing(raw_env(**kwargs))
 
 
-class raw_env(AECEnv[str, dict[str, npt.NDArray[np.int8]], int]):
+class raw_env(AECEnv[str, Any, Any]):
     """Tressette as an agent-environment cycle.
 
-    Observations are ``{"observation": int8[F], "action_mask": int8[40]}``, new arrays on every call;
-    the mask is all zeros for a seat that is not to act.
+    Observations are ``{"observation": int8[F], "action_mask": int8[40]}``, new arrays on every
+    call; the mask is all zeros for a seat that is not to act.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class raw_env(AECEnv[str, dict[str, npt.NDArray[np.int8]], int]):
         render_mode: Literal["ansi", "human"] | None = None,
         reveal: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.rules = get_rules(rules)
         self.layout = layout_for(self.rules, episode, observation)
         if reward not in ("house", "tricks"):
@@ -160,7 +160,7 @@ class raw_env(AECEnv[str, dict[str, npt.NDArray[np.int8]], int]):
 
     @property
     def totals(self) -> tuple[int, int]:
-        """Match total of each side in the unit of the scoring, this deal included once it is over."""
+        """Match total of each side in the scoring's unit, this deal included once it is over."""
         totals = self._states["totals"][0]
         return int(totals[0]), int(totals[1])
 
@@ -194,7 +194,7 @@ class raw_env(AECEnv[str, dict[str, npt.NDArray[np.int8]], int]):
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos = {agent: {} for agent in self.agents}
-        self._skip_agent_selection = None
+        self._skip_agent_selection: str | None = None  # type: ignore[assignment]
         self.agent_selection = self.possible_agents[self._turn]
         self._has_reset = True
         self._render_human()
@@ -218,7 +218,7 @@ class raw_env(AECEnv[str, dict[str, npt.NDArray[np.int8]], int]):
                 raise StepOrderError(
                     f"step: the episode is over for {agent}; expected None, got {action!r}"
                 )
-            self._was_dead_step(None)  # type: ignore[arg-type]
+            self._was_dead_step(None)
             return
         card = self._check_card(action)
         before = self.thirds
@@ -268,7 +268,7 @@ class raw_env(AECEnv[str, dict[str, npt.NDArray[np.int8]], int]):
         deals = (*self._deals, self._deal_record())
         return record_text(GameRecord(self.rules, self._seed, deals))
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Draw the table as the seat to act sees it: returned as text, or printed ("human")."""
         self._require_reset("render")
         text = rendering.ansi(self._states[0], self.rules, self._turn, self.reveal)

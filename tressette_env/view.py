@@ -45,7 +45,7 @@ class View:
     Agents written in Python get one of these. All card sets are integers (bit ``card`` set).
     """
 
-    __slots__ = (*(VIEW_DTYPE.names or ()), "rules")
+    __slots__ = ("rules", *(VIEW_DTYPE.names or ()))
 
     rules: RuleSet
     hand: int
@@ -68,7 +68,7 @@ class View:
     def __init__(self, rules: RuleSet) -> None:
         assert VIEW_DTYPE.fields is not None
         self.rules = rules
-        for name, (field, _) in VIEW_DTYPE.fields.items():
+        for name, (field, *_) in VIEW_DTYPE.fields.items():
             setattr(self, name, [0] * field.shape[0] if field.shape else 0)
 
     def __eq__(self, other: object) -> bool:
