@@ -192,7 +192,9 @@ def test_numbers_that_are_no_cards_are_refused(write: Callable[[int], str], card
         write(card)
 
 
-@pytest.mark.parametrize("text", ["", " ", "3", "D", "8D", "33D", "10D", "3D KS", "3\u017f", "3 D"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "3", "D", "8D", "3X", "33D", "10D", "3D KS", "3\u017f", "3 D"]
+)
 def test_texts_that_are_no_card_are_refused(text: str) -> None:
     with pytest.raises(NotationError):
         parse_card(text)
@@ -367,7 +369,7 @@ def test_numbers_from_arrays_are_taken() -> None:
         "blank-after",
         "blank-before",
         "no-last-end",
-        "unblank",
+        "no-blanks",
         "spaces",
         "indent",
         "no-sum",
@@ -447,9 +449,9 @@ def test_tricks_out_of_order_are_refused_there(line: int) -> None:
         (edited(3, "declarations=none", "declarations=any_turn"), (3, 81), "cannot be played"),
         (edited(3, "hand_size=10", "hand_size=9"), (4, 1), "a stock of 22"),
         (edited(4, " B:32", " B:3"), (4, 1), "RuleSet deck"),
-        (edited(4, " B:32", " B:38"), (4, 48), "got '8B'"),
-        (edited(5, '\\"How', '"How'), (5, 19), "expected the end of the line, got 'How'"),
-        (edited(5, "mazzo)", "mazzò)"), (5, 57), "expected plain ASCII text, got 'ò'"),
+        (edited(4, " B:32", " B:38"), (4, 49), "got '8B'"),
+        (edited(5, '\\"How', '"How'), (5, 20), "expected the end of the line, got 'How'"),
+        (edited(5, "mazzo)", "mazzò)"), (5, 62), "expected plain ASCII text, got 'ò'"),
         (edited(6, "7", "-7"), (6, 6), "expected a seed, or none, got '-7'"),
         (edited(6, "7", str(2**63)), (6, 6), "0 to 2**63 - 1"),
         (edited(6, "7", "9" * 5000), (6, 6), "got '9999999999"),
@@ -459,7 +461,7 @@ def test_tricks_out_of_order_are_refused_there(line: int) -> None:
         (edited(9, "5C", "XC"), (9, 12), "expected a card, got 'XC'"),
         (edited(9, "5C", "C5"), (9, 12), "the rank comes first: 5C"),
         (edited(9, "5C", "6D"), (9, 12), "expected each card once, got '6D'"),
-        (edited(12, " KB", ""), (12, 33), "expected 40 cards in the deck, also KB, got the end"),
+        (edited(12, " KB", ""), (12, 32), "expected 40 cards in the deck, also KB, got the end"),
         (edited(13, "1.", "1,"), (13, 1), "expected '1.' or 'result' or 'unfinished', got '1,'"),
         (edited(13, "0:", "1:"), (13, 4), "expected '0:', the seat that leads this trick"),
         (edited(13, "0:", "0"), (13, 4), "expected '0:', the seat that leads this trick"),
@@ -483,7 +485,7 @@ def test_tricks_out_of_order_are_refused_there(line: int) -> None:
         (
             edited(48, "unfinished 13 cards", "result 9-9 thirds\ntotals 9-9 points"),
             (48, 8),
-            "no re",
+            "expected no result before the last card",
         ),
         (edited(50, "47070303", "47070304"), (50, 5), "expected the check sum 47070303"),
         (MATCH + "deal", (51, 1), "expected the end of the record, got 'deal'"),
