@@ -145,15 +145,17 @@ class BatchTable:
         shape = (self.num_tables, self.layout.size)
         if out is None:
             out = np.empty(shape, np.int8)
-        elif out.shape != shape or out.dtype != np.int8:
-            raise OptionError(f"out: expected int8{shape}, got {out.dtype}{out.shape}")
+        elif out.shape != shape or out.dtype != np.int8 or not out.flags.c_contiguous:
+            raise OptionError(
+                f"out: expected a contiguous array int8{shape}, got {out.dtype}{out.shape}"
+            )
         kernels.observe(
             self._states,
             self.rules.row,
             self._check_seats(seats),
-            self.layout.offsets,
+            self.layout.places,
             self._scratch,
-            out,
+            out.view(np.int64),
         )
         return out
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tressette_env.cards import NUM_CARDS
-from tressette_env.errors import DeckError
+from tressette_env.errors import DeckError, shown
 from tressette_env.randomness import stream_next, stream_output, threefry
 from tressette_env.rulesets import RuleSet
 
@@ -89,7 +89,7 @@ def check_deck(deck: Iterable[object], rules: RuleSet) -> tuple[int, ...]:
         if not is_integer or int(card) not in rules.deck:  # type: ignore[call-overload]
             raise DeckError(
                 f"{where}: expected card numbers (integers) from {_ranges(rules.deck)}, "
-                f"got {card!r} at place {place}"
+                f"got {shown(card)} at place {place}"
             )
     cards = [int(card) for card in given]  # type: ignore[call-overload]
     for place, card in enumerate(cards):

@@ -21,6 +21,7 @@ __all__ = [
     "StepOrderError",
     "TressetteError",
     "did_you_mean",
+    "shown",
 ]
 
 
@@ -94,3 +95,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the closest known word, else an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def shown(value: object) -> str:
+    """Return ``repr(value)`` on one line of at most 80 characters, for a message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tressette_env.cards import NUM_CARDS
-from tressette_env.observation import Block, Layout, write_bits
+from tressette_env.cards import NUM_CARDS, card_list
+from tressette_env.observation import Block, Layout
 from tressette_env.rulesets import MAX_STOCK, RuleSet
 
 __all__ = ["encode", "layout"]
@@ -35,8 +35,8 @@ def _layout(seats: int) -> Layout:
     for name, size, meaning in columns:
         blocks.append(Block(name, start, size, meaning))
         start += size
-    offsets = np.array([block.start for block in blocks], np.int64)
-    return Layout(seats, "any", "full", tuple(blocks), start, offsets)
+    places = np.array([divmod(block.start, NUM_CARDS) for block in blocks], np.int64).T
+    return Layout(seats, "any", "full", tuple(blocks), start, places)
 
 
 def layout(rules: RuleSet) -> Layout:
@@ -50,8 +50,10 @@ def encode(state: Any, rules: RuleSet) -> npt.NDArray[np.int8]:
     out = np.zeros(blocks.size, np.int8)
     seats = rules.seats
     for seat in range(seats):
-        write_bits(out, blocks["hands"].start + 40 * seat, 40, int(state["hands"][seat]))
-        write_bits(out, blocks["played"].start + 40 * seat, 40, int(state["played"][seat]))
+        for name in ("hands", "played"):
+            start = blocks[name].start + NUM_CARDS * seat
+            for card in card_list(int(state[name][seat])):
+                out[start + card] = 1
     ply = int(state["ply"])
     for place in range(ply - ply % seats, ply):
         out[blocks["table"].start + int(state["plays"][place])] = 1

@@ -256,21 +256,21 @@ def make_views(states: Any, rules_row: Any, seats: Any, out: Any) -> None:
 
 
 @compiled
-def encode_views(views: Any, rules_row: Any, offsets: Any, out: Any) -> None:
-    """Observations of views (VIEW_DTYPE[B]) into ``out`` (int8[B, F])."""
+def encode_views(views: Any, rules_row: Any, places: Any, words: Any) -> None:
+    """Observations of views (VIEW_DTYPE[B]) into ``words`` (int8[B, F] viewed as int64)."""
     for row in range(len(views)):
-        observation.encode(views[row], rules_row[0], offsets, out[row])
+        observation.encode(views[row], rules_row[0], places, words[row])
 
 
 @compiled
-def observe(states: Any, rules_row: Any, seats: Any, offsets: Any, scratch: Any, out: Any) -> None:
-    """Observations of the given seats (int64[B]) into ``out`` (int8[B, F]).
+def observe(states: Any, rules_row: Any, seats: Any, places: Any, scratch: Any, words: Any) -> None:
+    """Observations of the given seats (int64[B]) into ``words`` (int8[B, F] viewed as int64).
 
     ``scratch`` is one row of VIEW_DTYPE.
     """
     for table in range(len(states)):
         view.make_view(states[table], rules_row[0], seats[table], scratch[0])
-        observation.encode(scratch[0], rules_row[0], offsets, out[table])
+        observation.encode(scratch[0], rules_row[0], places, words[table])
 
 
 @compiled
@@ -281,11 +281,11 @@ def view_one(states: Any, rules_row: Any, seat: int, out: Any) -> None:
 
 @compiled
 def observe_one(
-    states: Any, rules_row: Any, seat: int, offsets: Any, scratch: Any, out: Any, mask: Any
+    states: Any, rules_row: Any, seat: int, places: Any, scratch: Any, words: Any, mask: Any
 ) -> None:
-    """Observation (int8[F]) and mask (int8[A]) of a seat at the first table."""
+    """Observation (int8[F] viewed as int64) and mask (int8[A]) of a seat at the first table."""
     view.make_view(states[0], rules_row[0], seat, scratch[0])
-    observation.encode(scratch[0], rules_row[0], offsets, out)
+    observation.encode(scratch[0], rules_row[0], places, words)
     for card in range(cards.NUM_CARDS):
         mask[card] = scratch[0].legal >> card & 1
 
@@ -295,3 +295,29 @@ def random_words(seeds: Any, number: int, out: Any) -> None:
     """Random word ``number`` of each seed (int64[B]) into ``out`` (int64[B])."""
     for row in range(len(seeds)):
         out[row] = randomness.random_word(seeds[row], number)
+
+
+@compiled
+def count_sequences(stack: Any, rules_row: Any, depth: int) -> int:
+    """Sequences of ``depth`` legal cards from the first of ``depth + 1`` rows of STATE_DTYPE."""
+    rule = rules_row[0]
+    if depth == 0:
+        return 1
+    untried = np.zeros(depth, np.int64)  # for each ply, the legal cards not yet played there
+    untried[0] = _legal(stack[0], rule)
+    count = 0
+    ply = 0
+    while ply >= 0:
+        if untried[ply] == 0:
+            ply -= 1
+            continue
+        card = cards.bit_count((untried[ply] & -untried[ply]) - 1)
+        untried[ply] &= untried[ply] - 1
+        stack[ply + 1] = stack[ply]
+        rules.play_card(stack[ply + 1], rule, card)
+        if ply + 1 == depth:
+            count += 1
+        else:
+            ply += 1
+            untried[ply] = _legal(stack[ply], rule)
+    return count

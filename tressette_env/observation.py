@@ -1,7 +1,9 @@
 """Observations: one table of blocks, and the encoder that fills them from a view.
 
 Every feature is 0 or 1 in int8. Card blocks hold one feature for each card number; counts are
-thermometers (the first n features are 1). Seats are relative to the viewer: 0 is itself.
+thermometers (the first n features are 1). Seats are relative to the viewer: 0 is itself. An
+observation is a matrix of rows of 40 features: ``observation.reshape(-1, 4, 10)`` is one plane of
+suits by strengths for each of the first rows.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ __all__ = [
     "encode",
     "explain",
     "layout_for",
-    "write_bits",
+    "write_row",
 ]
 
 Episode = Literal["deal", "match"]
@@ -79,13 +81,15 @@ class _Column:
     only: str = ""  # "match" or "history": only with that option
 
 
-# The order of this table is the order of the features, and of the offsets that encode() reads.
+_ROW = NUM_CARDS  # an observation is a matrix of rows of 40 features
+_MAX_SEATS = 4
+
+# The order of this table is the order of the features, and of the places that encode() reads.
+# Blocks shorter than a row stand together with their neighbours in one row.
 _COLUMNS = (
     _Column("hand", lambda s: NUM_CARDS, "card held by the viewer"),
     _Column("table", lambda s: NUM_CARDS, "card on the table in the current trick"),
-    _Column("led_suit", lambda s: NUM_SUITS, "suit of the led card; all 0 when leading"),
-    _Column("leader", lambda s: s, "relative seat that led, or leads, the current trick"),
-    _Column("turn", lambda s: s, "relative seat to act"),
+    _Column("unseen", lambda s: NUM_CARDS, "card whose place is hidden from the viewer"),
     _Column(
         "played",
         lambda s: s * NUM_CARDS,
@@ -97,46 +101,56 @@ _COLUMNS = (
         "card that every seat knows to be in that relative seat's hand (shown draws, "
         "declarations); the first 40 are the viewer's own cards that the others know",
     ),
-    _Column("unseen", lambda s: NUM_CARDS, "card whose place is hidden from the viewer"),
+    _Column("thirds_own", lambda s: MAX_THIRDS, "thirds taken by the own side, a thermometer"),
+    _Column("rules", lambda s: len(RULE_FLAGS), "flags of the rule set: " + ", ".join(RULE_FLAGS)),
+    _Column("thirds_other", lambda s: MAX_THIRDS, "thirds taken by the other side, a thermometer"),
+    _Column("turn", lambda s: _MAX_SEATS, "relative seat to act"),
+    _Column("must_follow", lambda s: 1, "suit must be followed in the current trick"),
+    _Column("stock", lambda s: MAX_STOCK, "cards left in the stock, a thermometer"),
+    _Column("led_suit", lambda s: NUM_SUITS, "suit of the led card; all 0 when leading"),
+    _Column("leader", lambda s: _MAX_SEATS, "relative seat that led, or leads, the current trick"),
     _Column(
         "voids",
-        lambda s: (s - 1) * NUM_SUITS,
+        lambda s: (_MAX_SEATS - 1) * NUM_SUITS,
         "suit that relative seat 1, 2, 3 certainly does not hold; gone when it draws a card that "
         "may be of the suit",
     ),
-    _Column("stock", lambda s: MAX_STOCK, "cards left in the stock, a thermometer"),
-    _Column("thirds_own", lambda s: MAX_THIRDS, "thirds taken by the own side, a thermometer"),
-    _Column("thirds_other", lambda s: MAX_THIRDS, "thirds taken by the other side, a thermometer"),
-    _Column("rules", lambda s: len(RULE_FLAGS), "flags of the rule set: " + ", ".join(RULE_FLAGS)),
     _Column("total_own", lambda s: MAX_TOTAL, "match total, own side, a thermometer", "match"),
     _Column("total_other", lambda s: MAX_TOTAL, "match total, other side, a thermometer", "match"),
     _Column("target", lambda s: MAX_TOTAL, "total that ends the match, a thermometer", "match"),
     _Column(
         "history",
-        lambda s: NUM_CARDS * (NUM_CARDS + s),
-        "every play in order, 40 rows; a row is the card (40) and the relative seat that played it",
+        lambda s: NUM_CARDS * NUM_CARDS,
+        "every card played, in order: 40 features for each of 40 plays",
+        "history",
+    ),
+    _Column(
+        "history_seats",
+        lambda s: NUM_CARDS * _MAX_SEATS,
+        "relative seat that made each play, in order: 4 features for each of 40 plays",
         "history",
     ),
 )
-_COLUMN_INDEX = {column.name: index for index, column in enumerate(_COLUMNS)}
 (
     _HAND,
     _TABLE,
-    _LED_SUIT,
-    _LEADER,
-    _TURN,
+    _UNSEEN,
     _PLAYED,
     _KNOWN,
-    _UNSEEN,
-    _VOIDS,
-    _STOCK,
     _THIRDS_OWN,
-    _THIRDS_OTHER,
     _RULES,
+    _THIRDS_OTHER,
+    _TURN,
+    _MUST_FOLLOW,
+    _STOCK,
+    _LED_SUIT,
+    _LEADER,
+    _VOIDS,
     _TOTAL_OWN,
     _TOTAL_OTHER,
     _TARGET,
     _HISTORY,
+    _HISTORY_SEATS,
 ) = range(len(_COLUMNS))
 
 
@@ -151,9 +165,10 @@ class Layout:
     kind : {"flat", "history"}
     blocks : tuple of Block
     size : int
-        Features in an observation (F).
-    offsets : int64[17]
-        Start of each block of the table, -1 where it is absent; read by ``encode``.
+        Features in an observation (F), a multiple of 40.
+    places : int64[2, 19]
+        Row of 40 features and place in it at which each block of the table starts, -1 where it is
+        absent; read by ``encode``.
     """
 
     seats: int
@@ -161,7 +176,7 @@ class Layout:
     kind: str
     blocks: tuple[Block, ...]
     size: int
-    offsets: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
 
     def __getitem__(self, name: str) -> Block:
         for block in self.blocks:
@@ -174,17 +189,17 @@ class Layout:
 @cache
 def _layout(seats: int, episode: str, kind: str) -> Layout:
     blocks = []
-    offsets = np.full(len(_COLUMNS), -1, np.int64)
+    places = np.full((2, len(_COLUMNS)), -1, np.int64)
     start = 0
     for index, column in enumerate(_COLUMNS):
         if column.only and column.only not in (episode, kind):
             continue
         size = column.size(seats)
         blocks.append(Block(column.name, start, size, column.meaning))
-        offsets[index] = start
+        places[:, index] = divmod(start, _ROW)
         start += size
-    offsets.flags.writeable = False
-    return Layout(seats, episode, kind, tuple(blocks), start, offsets)
+    places.flags.writeable = False
+    return Layout(seats, episode, kind, tuple(blocks), start, places)
 
 
 def layout_for(rules: RuleSet, episode: str = "deal", kind: str = "flat") -> Layout:
@@ -207,76 +222,102 @@ def layout_for(rules: RuleSet, episode: str = "deal", kind: str = "flat") -> Lay
 #: The blocks of the default observation: two seats, ``episode="deal"``.
 BLOCKS = _layout(2, "deal", "flat").blocks
 
+# Eight bits as eight features of one byte each, in one 64-bit word: encoding is a table look-up.
+_SPREAD = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(
+    np.int64
+)[:, 0]
 
-def write_bits(out: Any, start: int, count: int, bits: int) -> None:
-    """Write the lowest ``count`` bits as features ``start`` onwards, the lowest bit first."""
-    for place in range(count):
-        out[start + place] = bits >> place & 1
+
+def write_row(words: Any, row: int, bits: int) -> None:
+    """Write 40 bits as a row of 40 features, the lowest bit first; ``words`` is int64[F / 8]."""
+    for octet in range(5):
+        words[5 * row + octet] = _SPREAD[bits >> 8 * octet & 0xFF]
 
 
 def _thermometer(count: int, size: int) -> int:
     return (1 << min(max(count, 0), size)) - 1
 
 
-def encode(view: Any, rules: Any, offsets: Any, out: Any) -> None:
+def encode(view: Any, rules: Any, places: Any, words: Any) -> None:
     """Write the observation of a view.
 
     Parameters
     ----------
     view : View or record of VIEW_DTYPE
     rules : RuleSet or record of RULES_DTYPE
-    offsets : int64[17]
-        ``Layout.offsets``.
-    out : int8[F]
-        Every feature is written.
+    places : int64[2, 19]
+        ``Layout.places``.
+    words : int64[F / 8]
+        The observation, int8[F], viewed as 64-bit words; every feature is written.
     """
-    seats = rules.seats
+    rows, shifts = places[0], places[1]
     table = 0
     for place in range(view.ply - view.table_size, view.ply):
         table |= 1 << view.plays[place]
     led = 0
     if view.table_size > 0:
         led = 1 << suit_of(view.plays[view.ply - view.table_size])
-    write_bits(out, offsets[_HAND], 40, view.hand)
-    write_bits(out, offsets[_TABLE], 40, table)
-    write_bits(out, offsets[_LED_SUIT], 4, led)
-    write_bits(out, offsets[_LEADER], seats, 1 << view.leader)
-    write_bits(out, offsets[_TURN], seats, 1 << view.turn)
-    for relative in range(seats):
-        write_bits(out, offsets[_PLAYED] + 40 * relative, 40, view.played[relative])
-        write_bits(out, offsets[_KNOWN] + 40 * relative, 40, view.known[relative])
-    for relative in range(1, seats):
-        write_bits(out, offsets[_VOIDS] + 4 * (relative - 1), 4, view.voids[relative])
-    write_bits(out, offsets[_UNSEEN], 40, view.unseen)
-    write_bits(out, offsets[_STOCK], 20, _thermometer(view.stock_left, 20))
-    write_bits(out, offsets[_THIRDS_OWN], 35, _thermometer(view.thirds[0], 35))
-    write_bits(out, offsets[_THIRDS_OTHER], 35, _thermometer(view.thirds[1], 35))
-    _encode_flags(rules, offsets[_RULES], out)
-    if offsets[_TARGET] >= 0:
-        write_bits(out, offsets[_TOTAL_OWN], 40, _thermometer(view.totals[0], 40))
-        write_bits(out, offsets[_TOTAL_OTHER], 40, _thermometer(view.totals[1], 40))
-        write_bits(out, offsets[_TARGET], 40, _thermometer(rules.target_total, 40))
-    if offsets[_HISTORY] >= 0:
-        _encode_history(view, seats, offsets[_HISTORY], out)
+    write_row(words, rows[_HAND], view.hand)
+    write_row(words, rows[_TABLE], table)
+    write_row(words, rows[_UNSEEN], view.unseen)
+    for relative in range(rules.seats):
+        write_row(words, rows[_PLAYED] + relative, view.played[relative])
+        write_row(words, rows[_KNOWN] + relative, view.known[relative])
+    write_row(
+        words,
+        rows[_THIRDS_OWN],
+        _thermometer(view.thirds[0], 35) | _flags(rules) << shifts[_RULES],
+    )
+    must_follow = 1 if rules.follow_always or view.stock_left == 0 else 0
+    write_row(
+        words,
+        rows[_THIRDS_OTHER],
+        _thermometer(view.thirds[1], 35)
+        | 1 << view.turn + shifts[_TURN]
+        | must_follow << shifts[_MUST_FOLLOW],
+    )
+    voids = view.voids[1] | view.voids[2] << 4 | view.voids[3] << 8
+    write_row(
+        words,
+        rows[_STOCK],
+        _thermometer(view.stock_left, 20)
+        | led << shifts[_LED_SUIT]
+        | 1 << view.leader + shifts[_LEADER]
+        | voids << shifts[_VOIDS],
+    )
+    if rows[_TARGET] >= 0:
+        write_row(words, rows[_TOTAL_OWN], _thermometer(view.totals[0], 40))
+        write_row(words, rows[_TOTAL_OTHER], _thermometer(view.totals[1], 40))
+        write_row(words, rows[_TARGET], _thermometer(rules.target_total, 40))
+    if rows[_HISTORY] >= 0:
+        _encode_history(view, rows[_HISTORY], rows[_HISTORY_SEATS], words)
 
 
-def _encode_flags(rules: Any, start: int, out: Any) -> None:
-    out[start] = 1 if rules.follow_always else 0
-    out[start + 1] = 1 if rules.draws_shown else 0
-    out[start + 2] = 1 if rules.scored_in_points else 0
-    out[start + 3] = 1 if rules.wins_match_with_all else 0
-    out[start + 4] = 1 if rules.fewest_wins else 0
+def _flags(rules: Any) -> int:
+    """Return the rule set's flags as bits, in the order of RULE_FLAGS."""
+    bits = 0
+    if rules.follow_always:
+        bits |= 1
+    if rules.draws_shown:
+        bits |= 2
+    if rules.scored_in_points:
+        bits |= 4
+    if rules.wins_match_with_all:
+        bits |= 8
+    if rules.fewest_wins:
+        bits |= 16
+    return bits
 
 
-def _encode_history(view: Any, seats: int, start: int, out: Any) -> None:
-    for place in range(40):
-        row = start + place * (40 + seats)
-        for feature in range(40 + seats):
-            out[row + feature] = 0
-        if place < view.ply:
-            card = view.plays[place]
-            out[row + card] = 1
-            out[row + 40 + seat_of_play(view, card)] = 1
+def _encode_history(view: Any, cards_row: int, seats_row: int, words: Any) -> None:
+    for play in range(40):
+        write_row(words, cards_row + play, 1 << view.plays[play] if play < view.ply else 0)
+    for row in range(4):
+        bits = 0
+        for play in range(10 * row, 10 * row + 10):
+            if play < view.ply:
+                bits |= 1 << 4 * (play - 10 * row) + seat_of_play(view, view.plays[play])
+        write_row(words, seats_row + row, bits)
 
 
 def explain(observation: Sequence[int] | npt.NDArray[Any], layout: Layout) -> dict[str, Any]:
@@ -312,6 +353,11 @@ def _cards(features: npt.NDArray[Any]) -> str:
     return " ".join(card_text(int(card)) for card in np.flatnonzero(features))
 
 
+def _cards_in_order(features: npt.NDArray[Any]) -> str:
+    rows = features.reshape(NUM_CARDS, NUM_CARDS)
+    return " ".join(card_text(int(np.argmax(row))) for row in rows if row.any())
+
+
 def _explain_block(block: Block, features: npt.NDArray[Any], layout: Layout) -> Any:
     if block.name in ("hand", "table", "unseen"):
         return _cards(features)
@@ -321,8 +367,10 @@ def _explain_block(block: Block, features: npt.NDArray[Any], layout: Layout) -> 
         return next((SUIT_NAMES[suit] for suit in np.flatnonzero(features)), None)
     if block.name in ("leader", "turn"):
         return f"seat +{int(np.argmax(features))}"
+    if block.name == "must_follow":
+        return bool(features[0])
     if block.name == "voids":
-        rows = features.reshape(-1, NUM_SUITS)
+        rows = features.reshape(-1, NUM_SUITS)[: layout.seats - 1]
         return {
             f"seat +{r + 1}": [SUIT_NAMES[suit] for suit in np.flatnonzero(row)]
             for r, row in enumerate(rows)
@@ -330,10 +378,8 @@ def _explain_block(block: Block, features: npt.NDArray[Any], layout: Layout) -> 
     if block.name == "rules":
         return {flag: bool(value) for flag, value in zip(RULE_FLAGS, features, strict=True)}
     if block.name == "history":
+        return _cards_in_order(features)
+    if block.name == "history_seats":
         rows = features.reshape(NUM_CARDS, -1)
-        return [
-            f"seat +{int(np.argmax(row[NUM_CARDS:]))} {_cards(row[:NUM_CARDS])}"
-            for row in rows
-            if row.any()
-        ]
+        return [f"seat +{int(np.argmax(row))}" for row in rows if row.any()]
     return int(features.sum())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tressette_env.errors import OptionError
+from tressette_env.errors import OptionError, shown
 
 __all__ = [
     "MAX_SEED",
@@ -98,7 +98,7 @@ def check_seed(seed: object, name: str = "seed") -> int:
     """
     is_integer = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
     if not is_integer or not 0 <= int(seed) <= MAX_SEED:  # type: ignore[call-overload]
-        raise OptionError(f"{name}: expected an integer from 0 to 2**63 - 1, got {seed!r}")
+        raise OptionError(f"{name}: expected an integer from 0 to 2**63 - 1, got {shown(seed)}")
     return int(seed)  # type: ignore[call-overload, no-any-return]
 
 

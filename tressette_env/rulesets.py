@@ -182,6 +182,10 @@ class RuleSet:
         row.flags.writeable = False
         return row
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copied array would be writable, and so of another type to the compiled functions.
+        return {name: value for name, value in self.__dict__.items() if name != "row"}
+
     def replace(self, **changes: Any) -> RuleSet:
         """Return a copy with the given fields changed, named "custom" unless ``name`` is given."""
         return dataclasses.replace(self, **{"name": "custom", **changes})

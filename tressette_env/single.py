@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from tressette_env.errors import OptionError, StepOrderError
+from tressette_env.errors import OptionError, StepOrderError, shown
 from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent, decision_seed
 from tressette_env.randomness import random_word
 from tressette_env.rulesets import RuleSet
@@ -55,13 +55,15 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
     ) -> None:
         self.table = raw_env(rules=rules, **options)
         self.render_mode = self.table.render_mode
+        self.table.render_mode = None  # drawn here, where the learner's seat is known
         self.opponent: Agent = as_agent(opponent)
         self.opponent.check_rules(self.table.rules)
-        if seat is not None and seat not in range(self.table.rules.seats):
+        is_integer = isinstance(seat, (int, np.integer)) and not isinstance(seat, bool)
+        if seat is not None and not (is_integer and seat in range(self.table.rules.seats)):
             raise OptionError(
-                f"seat: expected None or 0 to {self.table.rules.seats - 1}, got {seat!r}"
+                f"seat: expected None or 0 to {self.table.rules.seats - 1}, got {shown(seat)}"
             )
-        self._fixed_seat = seat
+        self._fixed_seat = None if seat is None else int(seat)
         self._agent: str | None = None
         agent = self.table.possible_agents[0]
         self.observation_space = self.table.observation_space(agent)
@@ -77,8 +79,9 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
     ) -> tuple[dict[str, npt.NDArray[np.int8]], dict[str, Any]]:
         """Deal anew and play up to the learner's first decision; arguments as ``raw_env.reset``."""
         self.table.reset(seed=seed, options=options)
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else int(seed))
         self._agent = self.table.possible_agents[self._choose_seat()]
+        self._render_human()
         self._play_others()
         return self.table.observe(self._agent), {}
 
@@ -103,7 +106,10 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
             raise StepOrderError("step: call reset() first")
         if self.table.terminations[self._agent]:
             raise StepOrderError("step: the episode is over; call reset()")
+        if self.table.agent_selection != self._agent:
+            raise StepOrderError("step: the opponent failed in the last step; call reset()")
         self.table.step(action)  # type: ignore[arg-type]
+        self._render_human()
         reward = self.table.rewards[self._agent] + self._play_others()
         over = self.table.terminations[self._agent]
         return self.table.observe(self._agent), reward, over, False, {}
@@ -115,8 +121,14 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
         return self.table.observe(self._agent)["action_mask"].astype(np.bool_)
 
     def render(self) -> str | None:
-        """Draw the table as the learner sees it."""
-        return self.table.render()
+        """Draw the table as the learner sees it: returned as text, or printed ("human")."""
+        if self._agent is None:
+            raise StepOrderError("render: call reset() first")
+        text = self.table.picture(self._agent)
+        if self.render_mode == "human":
+            print(text)
+            return None
+        return text
 
     def close(self) -> None:
         """Nothing to release."""
@@ -128,6 +140,10 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
         word = random_word(self.table.seed, _SEAT_LANE + self.table.deals_dealt)
         return (word & 0xFFFFFFFF) * self.table.rules.seats >> 32
 
+    def _render_human(self) -> None:
+        if self.render_mode == "human":
+            self.render()
+
     def _play_others(self) -> float:
         """Play until the learner is to act or the episode ends; return the learner's rewards."""
         assert self._agent is not None
@@ -138,5 +154,6 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
             view = self.table.view(self.table.agent_selection)
             seed = decision_seed(self.table.seed or 0, self.table.deals_dealt, view.ply)
             self.table.step(self.opponent.act(view, seed))
+            self._render_human()
             total += self.table.rewards[self._agent]
         return total

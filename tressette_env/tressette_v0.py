@@ -7,6 +7,7 @@ deal ends and add up to zero between the sides; all seats terminate together.
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from tressette_env import full_state, kernels, rendering
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.deals import check_deck, deck_of
-from tressette_env.errors import IllegalCardError, OptionError, StepOrderError, did_you_mean
+from tressette_env.errors import IllegalCardError, OptionError, StepOrderError, did_you_mean, shown
 from tressette_env.match import MATCH_OPEN, house_margin, house_total, match_margin
 from tressette_env.notation import card_text, record_text
 from tressette_env.observation import layout_for
@@ -35,12 +36,21 @@ _RESET_OPTIONS = ("deck", "leader")
 
 
 class _OrderEnforcing(OrderEnforcingWrapper[str, Any, Any]):
-    """PettingZoo's wrapper, with the kit's own errors for a step before reset or after the end."""
+    """PettingZoo's wrapper, with the kit's own errors for a call before reset or after the end."""
 
     def step(self, action: Any) -> None:
         if not self._has_reset or not self.agents:
             self.env.step(action)  # raises StepOrderError
         super().step(action)
+
+    def observe(self, agent: str) -> Any:
+        return super().observe(agent) if self._has_reset else self.env.observe(agent)
+
+    def state(self) -> npt.NDArray[np.int8]:
+        return super().state() if self._has_reset else self.env.state()
+
+    def render(self) -> Any:
+        return super().render() if self._has_reset else self.env.render()
 
 
 def env(**kwargs: Any) -> AECEnv[str, Any, Any]:
@@ -181,7 +191,7 @@ class raw_env(AECEnv[str, Any, Any]):
             If the seed or an option is not as described; the environment is unchanged.
         """
         new_seed = None if seed is None else check_seed(seed)
-        deck, leader = self._check_options(options or {})
+        deck, leader = self._check_options({} if options is None else options)
         if new_seed is not None:
             self._seed, self._next_number, self._dealt = new_seed, 0, 0
         elif self._seed is None:
@@ -216,7 +226,7 @@ class raw_env(AECEnv[str, Any, Any]):
         if self.terminations[agent]:
             if action is not None:
                 raise StepOrderError(
-                    f"step: the episode is over for {agent}; expected None, got {action!r}"
+                    f"step: the episode is over for {agent}; expected None, got {shown(action)}"
                 )
             self._was_dead_step(None)
             return
@@ -242,9 +252,9 @@ class raw_env(AECEnv[str, Any, Any]):
             self._states,
             self.rules.row,
             self._seat_of[self._check_agent(agent)],
-            self.layout.offsets,
+            self.layout.places,
             self._scratch,
-            observation,
+            observation.view(np.int64),
             mask,
         )
         return {"observation": observation, "action_mask": mask}
@@ -271,11 +281,17 @@ class raw_env(AECEnv[str, Any, Any]):
     def render(self) -> str | None:
         """Draw the table as the seat to act sees it: returned as text, or printed ("human")."""
         self._require_reset("render")
-        text = rendering.ansi(self._states[0], self.rules, self._turn, self.reveal)
+        text = self.picture(self.possible_agents[self._turn])
         if self.render_mode == "human":
             print(text)
             return None
         return text
+
+    def picture(self, agent: str) -> str:
+        """Draw the table as ``agent`` sees it: text, whatever the render mode."""
+        self._require_reset("picture")
+        seat = self._seat_of[self._check_agent(agent)]
+        return rendering.ansi(self._states[0], self.rules, seat, self.reveal)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -353,7 +369,13 @@ class raw_env(AECEnv[str, Any, Any]):
             )
         return agent
 
-    def _check_options(self, options: dict[str, Any]) -> tuple[tuple[int, ...] | None, int | None]:
+    def _check_options(
+        self, options: Mapping[str, Any]
+    ) -> tuple[tuple[int, ...] | None, int | None]:
+        if not isinstance(options, Mapping):
+            raise OptionError(
+                f"reset: expected options as a dict, like {{'leader': 0}}; got {shown(options)}"
+            )
         for key in options:
             # PettingZoo's own api_test passes {"options": 1} to see that reset takes options.
             if key not in _RESET_OPTIONS and key != "options":
@@ -367,7 +389,7 @@ class raw_env(AECEnv[str, Any, Any]):
             is_integer = isinstance(leader, (int, np.integer)) and not isinstance(leader, bool)
             if not is_integer or not 0 <= leader < self.rules.seats:
                 raise OptionError(
-                    f"leader: expected a seat, 0 to {self.rules.seats - 1}; got {leader!r}"
+                    f"leader: expected a seat, 0 to {self.rules.seats - 1}; got {shown(leader)}"
                 )
             leader = int(leader)
         return None if deck is None else check_deck(deck, self.rules), leader
@@ -379,7 +401,7 @@ class raw_env(AECEnv[str, Any, Any]):
             card = operator.index(action)
         except TypeError:
             raise self._illegal_card(
-                f"{action!r} ({type(action).__name__}; cards are integers)"
+                f"{shown(action)} ({type(action).__name__}; cards are integers)"
             ) from None
         if not 0 <= card < NUM_CARDS:
             raise self._illegal_card(f"{card}, which is no card number (0 to {NUM_CARDS - 1})")
