@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tressette_env import tressette_v0
-    from tressette_env.batch import BatchStep, BatchTable
+    from tressette_env.batch import BatchTable
+    from tressette_env.batch_step import BatchStep
     from tressette_env.errors import IllegalCardError, TressetteError
     from tressette_env.observation import BLOCKS, explain
     from tressette_env.rulesets import PRESETS, RuleSet, get_rules
@@ -22,7 +23,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BLOCKS": "observation",
-    "BatchStep": "batch",
+    "BatchStep": "batch_step",
     "BatchTable": "batch",
     "IllegalCardError": "errors",
     "PRESETS": "rulesets",

@@ -5,51 +5,36 @@ Self-play and evaluation run on this. Shapes: B tables, A actions, F features.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tressette_env import kernels
+from tressette_env.batch_step import STEP_DTYPE, BatchStep
+from tressette_env.batch_views import masks_of
 from tressette_env.cards import NUM_CARDS, card_list
+from tressette_env.deals import check_deck
 from tressette_env.errors import IllegalCardError, OptionError
 from tressette_env.notation import card_text
 from tressette_env.observation import layout_for
-from tressette_env.randomness import check_seed, fresh_seed
+from tressette_env.randomness import check_seed, fresh_seed, random_word
 from tressette_env.rulesets import RuleSet, get_rules
 from tressette_env.state import STATE_DTYPE
 from tressette_env.view import VIEW_DTYPE, View
 
-__all__ = ["BatchStep", "BatchTable"]
-
-
-@dataclass(frozen=True)
-class BatchStep:
-    """What one ``BatchTable.play`` brought; new arrays on every call.
-
-    Attributes
-    ----------
-    thirds : int64[B, 2]
-        Thirds each side has taken in the deal; where it just ended, the final thirds.
-    is_over : bool[B]
-        Whether the table's episode ended with this card; it has been dealt anew.
-    margins : int64[B]
-        Where the episode ended, the margin of side 0: with ``episode="deal"`` in the house's unit
-        (points or thirds, R11 and R12), with ``episode="match"`` +1 or -1. Elsewhere 0.
-    """
-
-    thirds: npt.NDArray[np.int64]
-    is_over: npt.NDArray[np.bool_]
-    margins: npt.NDArray[np.int64]
+__all__ = ["BatchTable"]
 
 
 class BatchTable:
     """A number of tables that advance together, one card each a call.
 
-    Table b starts with deal number ``first_deal + b`` of the seed; a finished table is dealt anew
-    at once, its next deal having the number of its last one plus B. Decks are those of every
-    other interface with the same seed.
+    Table b starts with deal number ``first_deal + b``; a finished table is dealt anew at once, its
+    next deal having the number of its last one plus B. Decks are those of every other interface
+    with the same seed.
 
     Parameters
     ----------
@@ -65,10 +50,15 @@ class BatchTable:
         Whether observations hold the ordered plays.
     first_deal : int
         Number of the first deal.
+    deals : iterable of (deck, leader), optional
+        Deals to play instead of the seed's: deal number k is entry k, over and over. In a match
+        only the first leader is taken from the list, then the lead passes on (R14).
+    num_threads : int
+        Threads that share the tables; results do not depend on it.
 
     Raises
     ------
-    OptionError, RulesError
+    OptionError, RulesError, DeckError
         If an argument is out of range, or the rules cannot be played.
     """
 
@@ -81,48 +71,54 @@ class BatchTable:
         episode: str = "deal",
         observation: str = "flat",
         first_deal: int = 0,
+        deals: Iterable[tuple[Iterable[int], int]] | None = None,
+        num_threads: int = 1,
     ) -> None:
-        is_integer = isinstance(num_tables, (int, np.integer)) and not isinstance(num_tables, bool)
-        if not is_integer or num_tables < 1:
-            raise OptionError(f"num_tables: expected an integer from 1 up, got {num_tables!r}")
         self.rules = get_rules(rules)
-        self.num_tables = int(num_tables)
+        self.num_tables = _count("num_tables", num_tables)
+        self.num_threads = min(_count("num_threads", num_threads), self.num_tables)
         self.seed = fresh_seed() if seed is None else check_seed(seed)
         self.layout = layout_for(self.rules, episode, observation)
         self._whole_matches = int(episode == "match")
-        self._states = np.zeros(self.num_tables, STATE_DTYPE)
-        self._scratch = np.zeros(1, VIEW_DTYPE)
+        self._listed = _deal_list(deals, self.rules)
+        # Row 0: the tables; row 1: for each, the end of its last finished episode.
+        self._states = np.zeros((2, self.num_tables), STATE_DTYPE)
+        self._now = self._states[0]
+        self._pool: ThreadPoolExecutor | None = None
         first = check_seed(first_deal, "first_deal")
-        kernels.start_deals(self._states, self.rules.row, self.seed, first)
+        kernels.start_deals(self._now, self.rules.row, self._listed, self.seed, first)
 
     @property
     def seats(self) -> npt.NDArray[np.int64]:
         """Seats to act, int64[B], a copy."""
-        return self._states["turn"].astype(np.int64)
+        return _column(self._now, "turn")
+
+    @property
+    def plies(self) -> npt.NDArray[np.int64]:
+        """Cards played in each deal, int64[B], a copy."""
+        return _column(self._now, "ply")
 
     @property
     def deal_numbers(self) -> npt.NDArray[np.int64]:
         """Numbers of the deals being played, int64[B], a copy."""
-        return self._states["deal_number"].copy()
+        return _column(self._now, "deal_number")
 
     @property
     def totals(self) -> npt.NDArray[np.int64]:
         """Match totals of each side before this deal, int64[B, 2], a copy."""
-        return self._states["totals"].astype(np.int64)
+        return _column(self._now, "totals")
 
     @property
     def legal_sets(self) -> npt.NDArray[np.int64]:
         """Card sets that the seats to act may play, int64[B], a new array."""
         sets = np.empty(self.num_tables, np.int64)
-        kernels.legal_sets(self._states, self.rules.row, sets)
+        kernels.legal_sets(self._now, self.rules.row, sets)
         return sets
 
     @property
     def legal_masks(self) -> npt.NDArray[np.bool_]:
         """Legal masks of the seats to act (True = allowed), bool[B, A], a new array."""
-        masks = np.empty((self.num_tables, NUM_CARDS), np.bool_)
-        kernels.spread_sets(self.legal_sets, masks)
-        return masks
+        return masks_of(self.legal_sets)
 
     @property
     def observations(self) -> npt.NDArray[np.int8]:
@@ -133,6 +129,8 @@ class BatchTable:
         self,
         seats: npt.NDArray[np.integer[Any]] | None = None,
         out: npt.NDArray[np.int8] | None = None,
+        *,
+        last: bool = False,
     ) -> npt.NDArray[np.int8]:
         """Write the observations of the given seats, or of the seats to act.
 
@@ -140,46 +138,47 @@ class BatchTable:
         ----------
         seats : int[B], optional
         out : int8[B, F], optional
-            Filled and returned; a new array by default.
+            Contiguous; filled and returned. A new array by default.
+        last : bool
+            Observe the end of each table's last finished episode instead of its present state;
+            zeros where none has finished.
         """
-        shape = (self.num_tables, self.layout.size)
-        if out is None:
-            out = np.empty(shape, np.int8)
-        elif out.shape != shape or out.dtype != np.int8 or not out.flags.c_contiguous:
-            raise OptionError(
-                f"out: expected a contiguous array int8{shape}, got {out.dtype}{out.shape}"
+        out = self._check_buffer(out)
+        states = self._states[int(last)]
+        who = self._check_seats(seats)
+        words = out.view(np.int64)
+        self._share(
+            lambda low, high: kernels.observe(
+                states, self.rules.row, who, self.layout.places, words, low, high
             )
-        kernels.observe(
-            self._states,
-            self.rules.row,
-            self._check_seats(seats),
-            self.layout.places,
-            self._scratch,
-            out.view(np.int64),
         )
+        if last:
+            out[states["ply"] == 0] = 0
         return out
 
     def views(self, seats: npt.NDArray[np.integer[Any]] | None = None) -> npt.NDArray[np.void]:
         """Return views of the given seats, or of the seats to act: VIEW_DTYPE[B], a new array."""
         views = np.empty(self.num_tables, VIEW_DTYPE)
-        kernels.make_views(self._states, self.rules.row, self._check_seats(seats), views)
+        kernels.make_views(self._now, self.rules.row, self._check_seats(seats), views)
         return views
 
     def view(self, table: int, seat: int | None = None) -> View:
         """View of one table's seat to act, or of the given seat."""
-        one = self._states[table : table + 1]
+        one = self._now[table : table + 1]
         out = np.empty(1, VIEW_DTYPE)
         seat = int(one["turn"][0]) if seat is None else seat
         kernels.view_one(one, self.rules.row, seat, out)
         return View.from_record(out[0], self.rules)
 
-    def play(self, cards: npt.ArrayLike) -> BatchStep:
+    def play(self, cards: npt.ArrayLike, out: BatchStep | None = None) -> BatchStep:
         """Play one card at every table, for its seat to act.
 
         Parameters
         ----------
         cards : int[B]
             Card numbers.
+        out : BatchStep, optional
+            Filled and returned; a new one by default.
 
         Raises
         ------
@@ -189,23 +188,74 @@ class BatchTable:
             If a card may not be played; no table has moved.
         """
         played = self._check_cards(cards)
-        illegal = kernels.first_illegal(self._states, self.rules.row, played)
+        if out is None:
+            out = BatchStep(np.empty(self.num_tables, STEP_DTYPE))
+        elif out.rows.shape != (self.num_tables,):
+            raise OptionError(
+                f"out: expected a BatchStep of {self.num_tables} tables, got {len(out.rows)}"
+            )
+        if self.num_threads == 1:
+            illegal = kernels.check_and_play(
+                self._states,
+                self.rules.row,
+                played,
+                self._whole_matches,
+                self._listed,
+                self.seed,
+                out.rows,
+            )
+        else:
+            illegal = self._play_shared(played, out)
         if illegal >= 0:
             raise self._illegal_card(illegal, int(played[illegal]))
-        step = BatchStep(
-            np.empty((self.num_tables, 2), np.int64),
-            np.empty(self.num_tables, np.bool_),
-            np.empty(self.num_tables, np.int64),
-        )
-        kernels.play_all(
-            self._states,
-            self.rules.row,
-            played,
-            self.seed,
-            self._whole_matches,
-            step.thirds,
-            step.is_over,
-            step.margins,
+        return out
+
+    def play_randomly(
+        self,
+        plies: int,
+        seed: int = 0,
+        *,
+        masks: npt.NDArray[np.bool_] | None = None,
+        observations: npt.NDArray[np.int8] | None = None,
+    ) -> BatchStep:
+        """Play uniformly random legal cards, ``plies`` at every table, in one compiled call.
+
+        Parameters
+        ----------
+        plies : int
+        seed : int
+            Of the choices; they do not depend on the number of tables or threads.
+        masks : bool[B, A], optional
+            Filled with the legal masks before every card; holds the last ones after the call.
+        observations : int8[B, F], optional
+            Likewise with the observations of the seats to act.
+
+        Returns
+        -------
+        BatchStep
+            Of the last card.
+        """
+        step = BatchStep(np.empty(self.num_tables, STEP_DTYPE))
+        key = random_word(check_seed(seed), 0) & 0xFFFFFFFF
+        nothing = np.empty((0, 1), np.int64)
+        mask_words = nothing if masks is None else self._check_masks(masks).view(np.int64)
+        words = nothing if observations is None else self._check_buffer(observations).view(np.int64)
+        self._share(
+            lambda low, high: kernels.play_randomly(
+                self._states,
+                self.rules.row,
+                self._whole_matches,
+                self._listed,
+                self.seed,
+                plies,
+                key,
+                mask_words,
+                words,
+                self.layout.places,
+                step.rows,
+                low,
+                high,
+            )
         )
         return step
 
@@ -221,6 +271,38 @@ class BatchTable:
                 f"got {snapshot.dtype}{snapshot.shape}"
             )
         self._states[:] = snapshot
+
+    def _share(self, work: Callable[[int, int], Any]) -> list[Any]:
+        """Call ``work(low, high)`` for ranges of tables, one a thread; return what they return."""
+        if self.num_threads == 1:
+            return [work(0, self.num_tables)]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.num_threads - 1, "tressette")
+        bounds = np.linspace(0, self.num_tables, self.num_threads + 1).astype(int).tolist()
+        others = [self._pool.submit(work, low, high) for low, high in pairwise(bounds[1:])]
+        return [work(bounds[0], bounds[1]), *(other.result() for other in others)]
+
+    def _play_shared(self, played: npt.NDArray[np.int64], out: BatchStep) -> int:
+        row = self.rules.row
+        found = self._share(
+            lambda low, high: kernels.first_illegal(self._now, row, played, low, high)
+        )
+        illegal = next((table for table in found if table >= 0), -1)
+        if illegal < 0:
+            self._share(
+                lambda low, high: kernels.play_all(
+                    self._states,
+                    row,
+                    played,
+                    self._whole_matches,
+                    self._listed,
+                    self.seed,
+                    out.rows,
+                    low,
+                    high,
+                )
+            )
+        return illegal
 
     def _check_cards(self, cards: npt.ArrayLike) -> npt.NDArray[np.int64]:
         array = np.asarray(cards)
@@ -245,6 +327,26 @@ class BatchTable:
             )
         return np.ascontiguousarray(array, np.int64)
 
+    def _check_buffer(self, out: npt.NDArray[np.int8] | None) -> npt.NDArray[np.int8]:
+        shape = (self.num_tables, self.layout.size)
+        if out is None:
+            return np.empty(shape, np.int8)
+        if out.shape != shape or out.dtype != np.int8 or not _is_plain(out):
+            raise OptionError(
+                f"observations: expected a contiguous, aligned array int8{shape}, "
+                f"got {out.dtype}{out.shape}"
+            )
+        return out
+
+    def _check_masks(self, masks: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        shape = (self.num_tables, NUM_CARDS)
+        if masks.shape != shape or masks.dtype != np.bool_ or not _is_plain(masks):
+            raise OptionError(
+                f"masks: expected a contiguous, aligned array bool{shape}, "
+                f"got {masks.dtype}{masks.shape}"
+            )
+        return masks
+
     def _illegal_card(self, table: int, card: int) -> IllegalCardError:
         view = self.view(table)
         name = card_text(card) if 0 <= card < NUM_CARDS else str(card)
@@ -255,3 +357,38 @@ class BatchTable:
             f"ply {view.ply})",
             tuple(view.legal_cards),
         )
+
+
+def _column(states: npt.NDArray[np.void], field: str) -> npt.NDArray[np.int64]:
+    """Copy a field of many states."""
+    column: npt.NDArray[np.int64] = states[field].astype(np.int64)
+    return column
+
+
+def _count(name: str, value: object) -> int:
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_integer or int(value) < 1:  # type: ignore[call-overload]
+        raise OptionError(f"{name}: expected an integer from 1 up, got {value!r}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _is_plain(array: npt.NDArray[Any]) -> bool:
+    """Whether an array of bytes can be written as 64-bit words."""
+    return array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % 8 == 0
+
+
+def _deal_list(
+    deals: Iterable[tuple[Iterable[int], int]] | None, rules: RuleSet
+) -> npt.NDArray[np.int64]:
+    if deals is None:
+        return np.empty((0, rules.deck_size + 1), np.int64)
+    rows = []
+    for number, (deck, leader) in enumerate(deals):
+        if leader not in range(rules.seats):
+            raise OptionError(
+                f"deals: expected a leader 0 to {rules.seats - 1} in deal {number}, got {leader!r}"
+            )
+        rows.append([*check_deck(deck, rules), int(leader)])
+    if not rows:
+        raise OptionError("deals: expected at least one deal, got none")
+    return np.array(rows, np.int64)

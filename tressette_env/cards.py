@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+import numpy.typing as npt
+
 from tressette_env.errors import DeckError
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "card_list",
     "card_set",
     "card_worth",
+    "nth_card",
     "set_worth",
     "sort_cards",
     "strength_of",
@@ -47,7 +51,7 @@ _ONE_THIRD = _EVERY_SUIT * (1 << 4 | 1 << 5 | 1 << 6 | 1 << 8 | 1 << 9)  # J Q K
 
 def suit_of(card: int) -> int:
     """Suit of a card, 0 to 3 (denari, coppe, spade, bastoni)."""
-    return card // CARDS_PER_SUIT
+    return card * 205 >> 11  # card // 10 without a division, exact up to 68
 
 
 def strength_of(card: int) -> int:
@@ -71,6 +75,33 @@ def bit_count(cards: int) -> int:
     nibbles = (pairs & 0x3333333333) + (pairs >> 2 & 0x3333333333)
     octets = (nibbles + (nibbles >> 4)) & 0x0F0F0F0F0F
     return octets * 0x0101010101 >> 32 & 0xFF
+
+
+def _select_table() -> npt.NDArray[np.int64]:
+    table = np.zeros((256, 8), np.int64)
+    for octet in range(256):
+        for count, place in enumerate(place for place in range(8) if octet >> place & 1):
+            table[octet, count] = place
+    return table
+
+
+_SELECT = _select_table()  # [octet, n]: place of the octet's n-th bit, counted from 0
+
+
+def nth_card(cards: int, n: int) -> int:
+    """Card number ``n`` of a set, counted from 0 in ascending order; without branches."""
+    pairs = cards - (cards >> 1 & 0x5555555555)
+    nibbles = (pairs & 0x3333333333) + (pairs >> 2 & 0x3333333333)
+    counts = (nibbles + (nibbles >> 4)) & 0x0F0F0F0F0F
+    # Each octet of ``sums``: cards up to and with that octet.
+    sums = counts + (counts << 8 & ALL_CARDS)
+    sums += sums << 16 & ALL_CARDS
+    sums += (sums & 0xFF) << 32
+    # Octets whose sum is at most n come before the card's: count them.
+    full = ~((sums | 0x8080808080) - (n + 1) * 0x0101010101) & 0x8080808080
+    octet = bit_count(full)
+    below = sums << 8 >> 8 * octet & 0xFF
+    return int(8 * octet + _SELECT[cards >> 8 * octet & 0xFF, n - below])
 
 
 def set_worth(cards: int) -> int:

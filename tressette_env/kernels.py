@@ -1,130 +1,91 @@
-"""The compiled batch loops: rules, match, view and observation, compiled as they stand.
+"""The compiled loops over tables: rules, match, view and observation, compiled as they stand.
 
-Nothing of the game is written here: numba compiles the functions of those modules. Machine code is
-kept on disk under a hash of their sources, so that an edit in any of them is never served stale.
-Importing this module loads numba; the first call on a fresh machine compiles for some seconds.
-
-Compiled functions raise nothing: they return codes, which their callers turn into exceptions.
-Shapes: B tables or views, F features.
+Nothing of the game is written here. Functions return codes, which their callers turn into
+exceptions. They take rows ``low`` to ``high - 1``, so that threads can share a batch.
+Shapes: B tables or views, F features, A actions.
 """
 
 from __future__ import annotations
 
-import getpass
-import hashlib
-import inspect
-import os
-import sys
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
 import numpy as np
-import platformdirs
 from numba.extending import register_jitable
 
-from tressette_env import (
-    cards,
-    deals,
-    match,
-    observation,
-    randomness,
-    rules,
-    rulesets,
-    state,
-    view,
-)
+from tressette_env import cards, deals, match, observation, randomness, rules, view
+from tressette_env.compiling import compiled, register_module
 
-__all__ = ["compiled", "register_module"]
+__all__ = [
+    "continue_match",
+    "count_sequences",
+    "encode_views",
+    "end_deal",
+    "first_illegal",
+    "legal_one",
+    "legal_sets",
+    "load_deal",
+    "make_views",
+    "observe",
+    "observe_one",
+    "play_all",
+    "play_one",
+    "play_randomly",
+    "random_words",
+    "spread_sets",
+    "start_deals",
+    "view_one",
+]
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-_SOURCES = (cards, deals, match, observation, randomness, rules, rulesets, state, view)
-
-
-def cache_folder(sources: tuple[ModuleType, ...]) -> Path:
-    """Folder for machine code compiled from these modules, named by the hash of their sources.
-
-    ``TRESSETTE_CACHE_DIR`` overrides the user's cache folder; where that cannot be written, the
-    folder for temporary files is used.
-    """
-    digest = hashlib.sha256()
-    for module in sources:
-        digest.update(Path(str(module.__file__)).read_bytes())
-    digest.update(f"{numba.__version__} {sys.version}".encode())
-    base = os.environ.get("TRESSETTE_CACHE_DIR") or platformdirs.user_cache_dir("tressette")
-    folder = Path(base) / "compiled" / digest.hexdigest()[:16]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError:
-        folder = (
-            Path(tempfile.gettempdir()) / f"tressette-{getpass.getuser()}" / digest.hexdigest()[:16]
-        )
-    return folder
-
-
-def register_module(module: ModuleType) -> None:
-    """Let compiled functions call the module's functions; interpreted calls stay interpreted."""
-    for function in vars(module).values():
-        if inspect.isfunction(function) and function.__module__ == module.__name__:
-            register_jitable(function)
-
-
-def compiled(function: Function) -> Function:
-    """Compile a function with numba, its machine code cached on disk."""
-    # numba reads its cache folder when the dispatcher is made; other users' setting is put back.
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_CACHE_FOLDER)
-    try:
-        result: Function = numba.njit(function, cache=True, nogil=True)
-    finally:
-        numba.config.CACHE_DIR = before
-    return result
-
-
-_CACHE_FOLDER = cache_folder((*_SOURCES, sys.modules[__name__]))
 for _module in (cards, randomness, deals, rules, match, view, observation):
     register_module(_module)
 
 
 @compiled
-def _deal_from_seed(one: Any, rule: Any, deck: Any, seed: int, number: int) -> int:
-    """Put deal ``number`` of a seed's deck into ``deck``; return the random word for the leader."""
-    size = 0
+def _take_deck(one: Any, rule: Any, deck: Any, listed: Any, seed: int, number: int) -> int:
+    """Put deal ``number`` into ``deck``; return the seat that leads if it opens a match (R14).
+
+    ``listed`` holds decks, each with its leader last; the deal is entry ``number`` modulo their
+    count. Without entries it is a deal of the seed.
+    """
+    size = rule.deck_size
+    one.deal_number = number
+    if len(listed):
+        entry = listed[number % len(listed)]
+        for place in range(size):
+            deck[place] = entry[place]
+        return int(entry[size])
+    place = 0
     for card in range(cards.NUM_CARDS):
         if rule.deck_set >> card & 1:
-            deck[size] = card
-            size += 1
-    one.deal_number = number
-    return deals.shuffle(deck, size, seed, number)
+            deck[place] = card
+            place += 1
+    return deals.leader_from(deals.shuffle(deck, size, seed, number), rule.seats)
 
 
 @compiled
-def _next_deal(one: Any, rule: Any, deck: Any, seed: int, number: int) -> None:
+def _next_deal(one: Any, rule: Any, deck: Any, listed: Any, seed: int, number: int) -> None:
     """Deal ``number`` within a match that goes on; the lead passes on (R14)."""
-    _deal_from_seed(one, rule, deck, seed, number)
+    _take_deck(one, rule, deck, listed, seed, number)
     rules.deal(one, rule, deck, match.next_leader(one, rule))
 
 
 @compiled
-def _first_deal(one: Any, rule: Any, deck: Any, seed: int, number: int) -> None:
-    """Deal ``number`` as the first of a match; the leader is drawn with the deck (R14)."""
-    word = _deal_from_seed(one, rule, deck, seed, number)
+def _first_deal(one: Any, rule: Any, deck: Any, listed: Any, seed: int, number: int) -> None:
+    """Deal ``number`` as the first of a match."""
+    leader = _take_deck(one, rule, deck, listed, seed, number)
     match.start_match(one)
-    rules.deal(one, rule, deck, deals.leader_from(word, rule.seats))
+    rules.deal(one, rule, deck, leader)
 
 
 @compiled
-def start_deals(states: Any, rules_row: Any, seed: int, first: int) -> None:
-    """Deal numbers ``first``, ``first + 1``, ... of a seed to the tables, each a new match."""
+def start_deals(states: Any, rules_row: Any, listed: Any, seed: int, first: int) -> None:
+    """Deal numbers ``first``, ``first + 1``, ... to the tables, each a new match.
+
+    From ``listed`` (int64[N, deck size + 1], leader last) if it has entries, else from the seed.
+    """
     deck = np.empty(cards.NUM_CARDS, np.int64)
     for table in range(len(states)):
-        _first_deal(states[table], rules_row[0], deck, seed, first + table)
+        _first_deal(states[table], rules_row[0], deck, listed, seed, first + table)
 
 
 @compiled
@@ -138,11 +99,11 @@ def load_deal(states: Any, rules_row: Any, deck: Any, leader: int) -> None:
 
 
 @compiled
-def continue_match(states: Any, rules_row: Any, seed: int, number: int) -> None:
-    """Deal ``number`` of a seed to every table within the match it plays."""
+def continue_match(states: Any, rules_row: Any, listed: Any, seed: int, number: int) -> None:
+    """Deal ``number`` to every table within the match it plays."""
     deck = np.empty(cards.NUM_CARDS, np.int64)
     for table in range(len(states)):
-        _next_deal(states[table], rules_row[0], deck, seed, number)
+        _next_deal(states[table], rules_row[0], deck, listed, seed, number)
 
 
 @compiled
@@ -177,17 +138,16 @@ def legal_sets(states: Any, rules_row: Any, out: Any) -> None:
 
 
 @compiled
-def spread_sets(sets: Any, out: Any) -> None:
-    """Card sets (int64[B]) as masks (bool or int8 [B, A])."""
+def spread_sets(sets: Any, words: Any) -> None:
+    """Card sets (int64[B]) as masks of one byte an action, viewed as words (int64[B, A / 8])."""
     for row in range(len(sets)):
-        for card in range(cards.NUM_CARDS):
-            out[row, card] = sets[row] >> card & 1
+        observation.write_row(words[row], 0, sets[row])
 
 
 @compiled
-def first_illegal(states: Any, rules_row: Any, played: Any) -> int:
+def first_illegal(states: Any, rules_row: Any, played: Any, low: int, high: int) -> int:
     """Return the first table whose card may not be played; -1 if all may."""
-    for table in range(len(states)):
+    for table in range(low, high):
         card = played[table]
         if card < 0 or card >= cards.NUM_CARDS:
             return table
@@ -196,56 +156,150 @@ def first_illegal(states: Any, rules_row: Any, played: Any) -> int:
     return -1
 
 
+def _write_step(one: Any, row: Any) -> None:
+    row.thirds[0] = one.thirds[0]
+    row.thirds[1] = one.thirds[1]
+    row.margin = 0
+    row.is_over = False
+
+
+def _write_next(one: Any, rule: Any, row: Any) -> None:
+    row.seat = one.turn
+    row.legal = rules.legal_cards(one, rule)  # never over: finished tables are dealt anew
+
+
+register_jitable(_write_next)
+register_jitable(_write_step)
+
+
+@compiled
+def _deal_anew(
+    states: Any,
+    table: int,
+    rule: Any,
+    whole_matches: int,
+    listed: Any,
+    deck: Any,
+    seed: int,
+    out: Any,
+) -> None:
+    """Score a finished deal into the table's row of ``out``, keep its end, deal the next."""
+    one = states[0, table]
+    number = one.deal_number + states.shape[1]
+    if whole_matches:
+        match.add_deal(one, rule)
+        if one.match_result == match.MATCH_OPEN:
+            _next_deal(one, rule, deck, listed, seed, number)
+            return
+        out[table].margin = match.match_margin(one)
+    else:
+        out[table].margin = match.house_margin(one, rule)
+    out[table].is_over = True
+    states[1, table] = one
+    _first_deal(one, rule, deck, listed, seed, number)
+
+
 @compiled
 def play_all(
     states: Any,
     rules_row: Any,
     played: Any,
-    seed: int,
     whole_matches: int,
-    thirds: Any,
-    over: Any,
-    margins: Any,
+    listed: Any,
+    seed: int,
+    out: Any,
+    low: int,
+    high: int,
 ) -> None:
-    """Play one legal card at every table and deal anew where a deal is over.
+    """Play one legal card at every table and deal anew where an episode is over.
 
     Parameters
     ----------
+    states : STATE_DTYPE[2, B]
+        Row 0: the tables; row 1: for each, the end of its last finished episode.
+    rules_row : RULES_DTYPE[1]
     played : int64[B]
         Legal card numbers.
+    whole_matches : int
+        1: a finished deal is followed by the next of its match (R13); 0: every deal is an episode.
+    listed : int64[N, deck size + 1]
+        Decks and leaders to deal from; empty: the seed's stream.
     seed : int
         A finished table's next deal has the number of its last one plus B.
-    whole_matches : int
-        1: a finished deal is followed by the next of its match (R13), 0: by a new one.
-    thirds : int64[B, 2]
-        Out: thirds of each side in the deal, before any new deal.
-    over : bool[B]
-        Out: whether the episode (deal, or whole match) ended.
-    margins : int64[B]
-        Out: where it ended, the margin of side 0: of the deal in the house's unit, or of the match.
+    out : STEP_DTYPE[B]
+        Filled.
     """
     deck = np.empty(cards.NUM_CARDS, np.int64)
     rule = rules_row[0]
-    for table in range(len(states)):
-        one = states[table]
+    for table in range(low, high):
+        one = states[0, table]
         result = rules.play_card(one, rule, played[table])
-        thirds[table, 0] = one.thirds[0]
-        thirds[table, 1] = one.thirds[1]
-        over[table] = False
-        margins[table] = 0
-        if result != rules.DEAL_OVER:
-            continue
-        number = one.deal_number + len(states)
-        if whole_matches:
-            match.add_deal(one, rule)
-            if one.match_result == match.MATCH_OPEN:
-                _next_deal(one, rule, deck, seed, number)
-                continue
-            margins[table] = match.match_margin(one)
-        else:
-            margins[table] = match.house_margin(one, rule)
-        over[table] = True
-        _first_deal(one, rule, deck, seed, number)
+        _write_step(one, out[table])
+        if result == rules.DEAL_OVER:
+            _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out)
+        _write_next(one, rule, out[table])
+
+
+@compiled
+def check_and_play(
+    states: Any,
+    rules_row: Any,
+    played: Any,
+    whole_matches: int,
+    listed: Any,
+    seed: int,
+    out: Any,
+) -> int:
+    """``first_illegal`` and, if there is none, ``play_all``, for every table in one call."""
+    tables = states.shape[1]
+    illegal = first_illegal(states[0], rules_row, played, 0, tables)
+    if illegal < 0:
+        play_all(states, rules_row, played, whole_matches, listed, seed, out, 0, tables)
+    return illegal
+
+
+@compiled
+def play_randomly(
+    states: Any,
+    rules_row: Any,
+    whole_matches: int,
+    listed: Any,
+    seed: int,
+    plies: int,
+    key: int,
+    mask_words: Any,
+    observed_words: Any,
+    places: Any,
+    out: Any,
+    low: int,
+    high: int,
+) -> None:
+    """Play uniformly random legal cards, ``plies`` at every table.
+
+    A card depends on ``key`` (32 bits), the deal's number and the ply alone, not on how tables are
+    shared out. Before each card the legal masks are written to ``mask_words`` (int64[B, A / 8]) and
+    the observations to ``observed_words`` (int64[B, F / 8]), unless these have no rows.
+    """
+    deck = np.empty(cards.NUM_CARDS, np.int64)
+    scratch = np.empty(1, view.VIEW_DTYPE)
+    rule = rules_row[0]
+    for _ in range(plies):
+        for table in range(low, high):
+            one = states[0, table]
+            legal = rules.legal_cards(one, rule)
+            if len(mask_words):
+                observation.write_row(mask_words[table], 0, legal)
+            if len(observed_words):
+                view.make_view(one, rule, one.turn, scratch[0])
+                observation.encode(scratch[0], rule, places, observed_words[table])
+            word = randomness.hash_word((one.deal_number * 64 + one.ply ^ key) & 0xFFFFFFFF)
+            card = cards.nth_card(legal, word * cards.bit_count(legal) >> 32)
+            result = rules.play_card(one, rule, card)
+            _write_step(one, out[table])
+            if result == rules.DEAL_OVER:
+                _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out)
+    for table in range(low, high):
+        _write_next(states[0, table], rule, out[table])
 
 
 @compiled
@@ -263,12 +317,12 @@ def encode_views(views: Any, rules_row: Any, places: Any, words: Any) -> None:
 
 
 @compiled
-def observe(states: Any, rules_row: Any, seats: Any, places: Any, scratch: Any, words: Any) -> None:
-    """Observations of the given seats (int64[B]) into ``words`` (int8[B, F] viewed as int64).
-
-    ``scratch`` is one row of VIEW_DTYPE.
-    """
-    for table in range(len(states)):
+def observe(
+    states: Any, rules_row: Any, seats: Any, places: Any, words: Any, low: int, high: int
+) -> None:
+    """Observations of the given seats (int64[B]) into ``words`` (int8[B, F] viewed as int64)."""
+    scratch = np.empty(1, view.VIEW_DTYPE)
+    for table in range(low, high):
         view.make_view(states[table], rules_row[0], seats[table], scratch[0])
         observation.encode(scratch[0], rules_row[0], places, words[table])
 
@@ -283,11 +337,10 @@ def view_one(states: Any, rules_row: Any, seat: int, out: Any) -> None:
 def observe_one(
     states: Any, rules_row: Any, seat: int, places: Any, scratch: Any, words: Any, mask: Any
 ) -> None:
-    """Observation (int8[F] viewed as int64) and mask (int8[A]) of a seat at the first table."""
+    """Observation and mask of a seat at the first table, both int8 viewed as int64."""
     view.make_view(states[0], rules_row[0], seat, scratch[0])
     observation.encode(scratch[0], rules_row[0], places, words)
-    for card in range(cards.NUM_CARDS):
-        mask[card] = scratch[0].legal >> card & 1
+    observation.write_row(mask, 0, scratch[0].legal)
 
 
 @compiled

@@ -178,6 +178,11 @@ class Layout:
     size: int
     places: npt.NDArray[np.int64]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # A copied array is writable, and so of another type to the compiled functions.
+        self.places.flags.writeable = False
+
     def __getitem__(self, name: str) -> Block:
         for block in self.blocks:
             if block.name == name:

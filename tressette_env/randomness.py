@@ -20,6 +20,7 @@ __all__ = [
     "MAX_SEED",
     "check_seed",
     "fresh_seed",
+    "hash_word",
     "random_word",
     "rotate_left",
     "stream_next",
@@ -86,6 +87,16 @@ def stream_next(s0: int, s1: int, s2: int, s3: int) -> tuple[int, int, int, int]
     s0 ^= s3
     s2 ^= shifted
     return s0, s1, s2, rotate_left(s3, 11)
+
+
+def hash_word(word: int) -> int:
+    """Scramble a 32-bit word; cheap, for choices that need no independence beyond looking random.
+
+    The construction of Wellons' "hash-prospector" searches, with multipliers below 2**31.
+    """
+    word = (word ^ word >> 16) * 0x21F0AAAD & _WORD
+    word = (word ^ word >> 15) * 0x735A2D97 & _WORD
+    return word ^ word >> 15
 
 
 def check_seed(seed: object, name: str = "seed") -> int:

@@ -40,7 +40,7 @@ def side_of(seat: int) -> int:
 
 def table_size(state: Any, rules: Any) -> int:
     """Count the cards on the table in the current trick."""
-    return state.ply % rules.seats  # type: ignore[no-any-return]
+    return state.ply & rules.seats - 1  # type: ignore[no-any-return]
 
 
 def is_over(state: Any, rules: Any) -> bool:
@@ -70,7 +70,7 @@ def deal(state: Any, rules: Any, deck: Any, leader: int) -> None:
     state.drawn = 0
     state.turn = leader
     state.leader = leader
-    state.dealer = (leader + rules.seats - 1) % rules.seats
+    state.dealer = leader + rules.seats - 1 & rules.seats - 1
     state.thirds[0] = 0
     state.thirds[1] = 0
 
@@ -95,14 +95,15 @@ def trick_winner(state: Any, rules: Any) -> int:
     """Seat that takes the trick of the last ``rules.seats`` plays (R7)."""
     first = state.ply - rules.seats
     best = state.plays[first]
-    winner = state.leader
+    best_offset = 0
+    led_suit = suit_of(best)
     for offset in range(1, rules.seats):
         card = state.plays[first + offset]
         # Within the led suit the higher number is the stronger card; other suits never win.
-        if suit_of(card) == suit_of(best) and card > best:
-            best = card
-            winner = (state.leader + offset) % rules.seats
-    return winner  # type: ignore[no-any-return]
+        takes = int(suit_of(card) == led_suit) & int(card > best)
+        best += takes * (card - best)
+        best_offset += takes * (offset - best_offset)
+    return state.leader + best_offset & rules.seats - 1  # type: ignore[no-any-return]
 
 
 def play_card(state: Any, rules: Any, card: int) -> int:
@@ -127,15 +128,14 @@ def play_card(state: Any, rules: Any, card: int) -> int:
     on_table = table_size(state, rules)
     if on_table and must_follow(state, rules):
         led_suit = suit_of(state.plays[state.ply - on_table])
-        if suit_of(card) != led_suit:
-            state.voids[seat] |= 1 << led_suit
+        state.voids[seat] |= int(suit_of(card) != led_suit) << led_suit
     state.hands[seat] &= ~(1 << card)
     state.played[seat] |= 1 << card
     state.known &= ~(1 << card)
     state.plays[state.ply] = card
     state.ply += 1
     if on_table + 1 < rules.seats:
-        state.turn = (seat + 1) % rules.seats
+        state.turn = seat + 1 & rules.seats - 1
         return ON_TABLE
     return _finish_trick(state, rules)
 
@@ -159,7 +159,7 @@ def _finish_trick(state: Any, rules: Any) -> int:
 def _draw_cards(state: Any, rules: Any, winner: int) -> None:
     """Every seat draws one card, the trick's winner first (R8, R9)."""
     for offset in range(rules.seats):
-        seat = (winner + offset) % rules.seats
+        seat = winner + offset & rules.seats - 1
         card = state.stock[state.drawn]
         state.drawn += 1
         state.hands[seat] |= 1 << card

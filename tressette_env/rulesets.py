@@ -19,7 +19,7 @@ from tressette_env.cards import (
     card_set,
     set_worth,
 )
-from tressette_env.errors import RulesError, did_you_mean
+from tressette_env.errors import DeckError, RulesError, did_you_mean, shown
 
 __all__ = [
     "LAST_TRICK_THIRDS",
@@ -214,19 +214,25 @@ _CHOICES: dict[str, tuple[object, ...]] = {
 def _check_choices(rules: RuleSet) -> None:
     for field, allowed in _CHOICES.items():
         value = getattr(rules, field)
-        if value not in allowed:
+        if value not in allowed or type(value) is not type(allowed[0]):
             expected = ", ".join(repr(choice) for choice in allowed)
             raise RulesError(f"RuleSet {field}: expected one of {expected}; got {value!r}")
-    if rules.target is not None and (not isinstance(rules.target, int) or rules.target < 1):
-        raise RulesError(f"RuleSet target: expected points from 1 up, or None; got {rules.target}")
+    target = rules.target
+    if target is not None and (type(target) is not int or target < 1):
+        raise RulesError(f"RuleSet target: expected points from 1 up, or None; got {target!r}")
 
 
 def _check_sizes(rules: RuleSet) -> None:
-    deck_set = card_set(rules.deck)
-    if tuple(card_list(deck_set)) != tuple(rules.deck):
+    if type(rules.deck) is not tuple or any(type(card) is not int for card in rules.deck):
+        raise RulesError(f"RuleSet deck: expected a tuple of integers, got {shown(rules.deck)}")
+    try:
+        deck_set = card_set(rules.deck)
+    except DeckError as error:
+        raise RulesError(f"RuleSet deck: {error}") from None
+    if tuple(card_list(deck_set)) != rules.deck:
         raise RulesError("RuleSet deck: expected card numbers in ascending order")
-    if not 1 <= rules.hand_size <= 10:
-        raise RulesError(f"RuleSet hand_size: expected 1 to 10 cards, got {rules.hand_size}")
+    if type(rules.hand_size) is not int or not 1 <= rules.hand_size <= 10:
+        raise RulesError(f"RuleSet hand_size: expected 1 to 10 cards, got {rules.hand_size!r}")
     stock = len(rules.deck) - rules.seats * rules.hand_size
     if stock < 0 or stock > MAX_STOCK or stock % rules.seats:
         raise RulesError(

@@ -33,6 +33,7 @@ from tressette_env.view import VIEW_DTYPE, View
 __all__ = ["env", "raw_env"]
 
 _RESET_OPTIONS = ("deck", "leader")
+_NO_LIST = np.empty((0, NUM_CARDS + 1), np.int64)  # deals come from the seed
 
 
 class _OrderEnforcing(OrderEnforcingWrapper[str, Any, Any]):
@@ -255,7 +256,7 @@ class raw_env(AECEnv[str, Any, Any]):
             self.layout.places,
             self._scratch,
             observation.view(np.int64),
-            mask,
+            mask.view(np.int64),
         )
         return {"observation": observation, "action_mask": mask}
 
@@ -307,7 +308,7 @@ class raw_env(AECEnv[str, Any, Any]):
         row = self.rules.row
         self._given_deck = deck
         if deck is None:
-            kernels.start_deals(self._states, row, self._seed, number)
+            kernels.start_deals(self._states, row, _NO_LIST, self._seed, number)
             self._next_number += 1
         if deck is not None or leader is not None:
             cards = deck_of(self.rules, self._seed, number) if deck is None else deck
@@ -343,7 +344,9 @@ class raw_env(AECEnv[str, Any, Any]):
         self._deals.append(self._deal_record())
         self._given_deck = None
         self._dealt += 1
-        kernels.continue_match(self._states, self.rules.row, self._seed, self._next_number)
+        kernels.continue_match(
+            self._states, self.rules.row, _NO_LIST, self._seed, self._next_number
+        )
         self._next_number += 1
 
     def _deal_record(self) -> DealRecord:

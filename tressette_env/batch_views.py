@@ -1,0 +1,29 @@
+"""Many views or card sets as arrays for a network. Shapes: B views, A actions, F features."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tressette_env import kernels
+from tressette_env.cards import NUM_CARDS
+from tressette_env.observation import Layout
+from tressette_env.rulesets import RuleSet
+
+__all__ = ["encode_views", "masks_of"]
+
+
+def masks_of(sets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Card sets (int64[B]) as legal masks, bool[B, A], a new array."""
+    masks = np.empty((len(sets), NUM_CARDS), np.bool_)
+    kernels.spread_sets(np.ascontiguousarray(sets), masks.view(np.int64))
+    return masks
+
+
+def encode_views(
+    views: npt.NDArray[np.void], rules: RuleSet, layout: Layout
+) -> npt.NDArray[np.int8]:
+    """Return the observations of views (VIEW_DTYPE[B]), int8[B, F], a new array."""
+    out = np.empty((len(views), layout.size), np.int8)
+    kernels.encode_views(np.ascontiguousarray(views), rules.row, layout.places, out.view(np.int64))
+    return out

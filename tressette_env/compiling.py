@@ -1,0 +1,91 @@
+"""Compile the kit's plain functions with numba, and keep the machine code on disk.
+
+Machine code lies in a folder named by the hash of every source it can depend on: numba's own cache
+looks only at the file of the compiled function and would serve stale code after an edit in another.
+Importing this module loads numba; the first call on a fresh machine compiles for some seconds.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numba
+import platformdirs
+from numba.extending import register_jitable
+
+__all__ = ["cache_folder", "compiled", "register_module"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).parent
+_registered: set[str] = set()
+
+
+@cache
+def cache_folder(*sources: Path) -> Path:
+    """Folder for machine code that depends on this package and on the given files.
+
+    ``TRESSETTE_CACHE_DIR`` overrides the user's cache folder; where that cannot be written, the
+    folder for temporary files is used.
+    """
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for path in (*sorted(_PACKAGE.glob("*.py")), *sources):
+        digest.update(path.read_bytes())
+    name = digest.hexdigest()[:16]
+    base = os.environ.get("TRESSETTE_CACHE_DIR") or platformdirs.user_cache_dir("tressette")
+    folder = Path(base) / "compiled" / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
+        folder = Path(tempfile.gettempdir()) / f"tressette-{getpass.getuser()}" / name
+    return folder
+
+
+def register_module(module: ModuleType) -> None:
+    """Let compiled functions call the module's functions; interpreted calls stay interpreted."""
+    if module.__name__ in _registered:
+        return
+    _registered.add(module.__name__)
+    for function in vars(module).values():
+        if inspect.isfunction(function) and function.__module__ == module.__name__:
+            register_jitable(function)
+
+
+def compiled(function: Function, *modules: ModuleType) -> Function:
+    """Compile a function that calls functions of this package's kernels and of ``modules``.
+
+    Parameters
+    ----------
+    function : callable
+        Raises nothing: it returns codes, which its callers turn into exceptions.
+    modules : ModuleType
+        Modules outside this package whose functions it calls, its own included.
+
+    Returns
+    -------
+    callable
+        Runs without the interpreter's lock.
+    """
+    for module in modules:
+        register_module(module)
+    folder = cache_folder(*(Path(str(module.__file__)) for module in modules))
+    # numba reads its cache folder when the dispatcher is made; other users' setting is put back.
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        result: Function = numba.njit(function, cache=True, nogil=True)
+    finally:
+        numba.config.CACHE_DIR = before
+    return result
