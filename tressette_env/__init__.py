@@ -56,7 +56,11 @@ def _register() -> None:
     import pettingzoo
 
     pettingzoo.register("aec", "Tressette-v0", entry_point="tressette_env.tressette_v0:env")
-    gymnasium.register("Tressette-v0", entry_point="tressette_env.single:SingleSeatEnv")
+    gymnasium.register(
+        "Tressette-v0",
+        entry_point="tressette_env.single:SingleSeatEnv",
+        vector_entry_point="tressette_env.vector:TressetteVectorEnv",
+    )
 
 
 _register()

@@ -210,6 +210,46 @@ class BatchTable:
             raise self._illegal_card(illegal, int(played[illegal]))
         return out
 
+    def play_at(self, tables: npt.NDArray[np.int64], cards: npt.NDArray[np.int64]) -> BatchStep:
+        """Play one card at some of the tables only.
+
+        Parameters
+        ----------
+        tables : int64[N]
+            Different table numbers.
+        cards : int64[N]
+
+        Returns
+        -------
+        BatchStep
+            Row n is that of table ``tables[n]``.
+
+        Raises
+        ------
+        IllegalCardError
+            If a card may not be played; no table has moved.
+        """
+        out = BatchStep(np.empty(len(tables), STEP_DTYPE))
+        illegal = kernels.play_at(
+            self._states,
+            self.rules.row,
+            tables,
+            cards,
+            self._whole_matches,
+            self._listed,
+            self.seed,
+            out.rows,
+        )
+        if illegal >= 0:
+            raise self._illegal_card(int(tables[illegal]), int(cards[illegal]))
+        return out
+
+    def views_at(self, tables: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+        """Return views of the seats to act at some tables (int64[N]): VIEW_DTYPE[N]."""
+        views = np.empty(len(tables), VIEW_DTYPE)
+        kernels.views_at(self._now, self.rules.row, tables, views)
+        return views
+
     def play_randomly(
         self,
         plies: int,

@@ -18,6 +18,8 @@ from tressette_env.compiling import compiled, register_module
 __all__ = [
     "continue_match",
     "count_sequences",
+    "decision_seeds",
+    "drawn_seats",
     "encode_views",
     "end_deal",
     "first_illegal",
@@ -28,12 +30,14 @@ __all__ = [
     "observe",
     "observe_one",
     "play_all",
+    "play_at",
     "play_one",
     "play_randomly",
     "random_words",
     "spread_sets",
     "start_deals",
     "view_one",
+    "views_at",
 ]
 
 for _module in (cards, randomness, deals, rules, match, view, observation):
@@ -145,13 +149,15 @@ def spread_sets(sets: Any, words: Any) -> None:
 
 
 @compiled
+def _is_legal(one: Any, rule: Any, card: int) -> bool:
+    return 0 <= card < cards.NUM_CARDS and (_legal(one, rule) >> card & 1) == 1
+
+
+@compiled
 def first_illegal(states: Any, rules_row: Any, played: Any, low: int, high: int) -> int:
     """Return the first table whose card may not be played; -1 if all may."""
     for table in range(low, high):
-        card = played[table]
-        if card < 0 or card >= cards.NUM_CARDS:
-            return table
-        if not _legal(states[table], rules_row[0]) >> card & 1:
+        if not _is_legal(states[table], rules_row[0], played[table]):
             return table
     return -1
 
@@ -181,9 +187,9 @@ def _deal_anew(
     listed: Any,
     deck: Any,
     seed: int,
-    out: Any,
+    row: Any,
 ) -> None:
-    """Score a finished deal into the table's row of ``out``, keep its end, deal the next."""
+    """Score a finished deal into the table's row of the step, keep its end, deal the next."""
     one = states[0, table]
     number = one.deal_number + states.shape[1]
     if whole_matches:
@@ -191,10 +197,10 @@ def _deal_anew(
         if one.match_result == match.MATCH_OPEN:
             _next_deal(one, rule, deck, listed, seed, number)
             return
-        out[table].margin = match.match_margin(one)
+        row.margin = match.match_margin(one)
     else:
-        out[table].margin = match.house_margin(one, rule)
-    out[table].is_over = True
+        row.margin = match.house_margin(one, rule)
+    row.is_over = True
     states[1, table] = one
     _first_deal(one, rule, deck, listed, seed, number)
 
@@ -236,7 +242,7 @@ def play_all(
         result = rules.play_card(one, rule, played[table])
         _write_step(one, out[table])
         if result == rules.DEAL_OVER:
-            _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out)
+            _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out[table])
         _write_next(one, rule, out[table])
 
 
@@ -256,6 +262,37 @@ def check_and_play(
     if illegal < 0:
         play_all(states, rules_row, played, whole_matches, listed, seed, out, 0, tables)
     return illegal
+
+
+@compiled
+def play_at(
+    states: Any,
+    rules_row: Any,
+    tables: Any,
+    played: Any,
+    whole_matches: int,
+    listed: Any,
+    seed: int,
+    out: Any,
+) -> int:
+    """Play cards (int64[N]) at some tables (int64[N], different ones); ``out`` is STEP_DTYPE[N].
+
+    Returns the first place whose card may not be played, and nothing has moved; else -1.
+    """
+    rule = rules_row[0]
+    for place in range(len(tables)):
+        if not _is_legal(states[0, tables[place]], rule, played[place]):
+            return place
+    deck = np.empty(cards.NUM_CARDS, np.int64)
+    for place in range(len(tables)):
+        table = tables[place]
+        one = states[0, table]
+        result = rules.play_card(one, rule, played[place])
+        _write_step(one, out[place])
+        if result == rules.DEAL_OVER:
+            _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out[place])
+        _write_next(one, rule, out[place])
+    return -1
 
 
 @compiled
@@ -297,7 +334,7 @@ def play_randomly(
             result = rules.play_card(one, rule, card)
             _write_step(one, out[table])
             if result == rules.DEAL_OVER:
-                _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out)
+                _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out[table])
     for table in range(low, high):
         _write_next(states[0, table], rule, out[table])
 
@@ -307,6 +344,14 @@ def make_views(states: Any, rules_row: Any, seats: Any, out: Any) -> None:
     """Write views of the given seats (int64[B]), one a table, into ``out`` (VIEW_DTYPE[B])."""
     for table in range(len(states)):
         view.make_view(states[table], rules_row[0], seats[table], out[table])
+
+
+@compiled
+def views_at(states: Any, rules_row: Any, tables: Any, out: Any) -> None:
+    """Write views of the seats to act at some tables (int64[N]) into ``out`` (VIEW_DTYPE[N])."""
+    for place in range(len(tables)):
+        one = states[tables[place]]
+        view.make_view(one, rules_row[0], one.turn, out[place])
 
 
 @compiled
@@ -348,6 +393,20 @@ def random_words(seeds: Any, number: int, out: Any) -> None:
     """Random word ``number`` of each seed (int64[B]) into ``out`` (int64[B])."""
     for row in range(len(seeds)):
         out[row] = randomness.random_word(seeds[row], number)
+
+
+@compiled
+def decision_seeds(seed: int, numbers: Any, plies: Any, out: Any) -> None:
+    """``randomness.decision_seed`` for deals and plies (int64[N]) into ``out`` (int64[N])."""
+    for row in range(len(out)):
+        out[row] = randomness.decision_seed(seed, numbers[row], plies[row])
+
+
+@compiled
+def drawn_seats(seed: int, numbers: Any, seats: int, out: Any) -> None:
+    """``randomness.drawn_seat`` for episode numbers (int64[N]) into ``out`` (int64[N])."""
+    for row in range(len(out)):
+        out[row] = randomness.drawn_seat(seed, numbers[row], seats)
 
 
 @compiled

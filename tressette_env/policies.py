@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tressette_env.errors import AgentSpecError, TressetteError, did_you_mean
-from tressette_env.randomness import random_word
+from tressette_env.randomness import decision_seed
 from tressette_env.rulesets import RuleSet
 from tressette_env.view import View
 
@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 ENTRY_POINT_GROUP = "tressette.agents"
-_DECISIONS = 1 << 61  # numbers of a seed from here on are agents' dice, below it decks
 
 
 @runtime_checkable
@@ -129,11 +128,6 @@ def as_agent(policy: str | SeatPolicy | BatchPolicy) -> Agent:
         "agent: expected a spec string such as 'greedy', or an object with act(view, seed) or "
         f"act_batch(views, rules, seeds); got {type(policy).__name__}"
     )
-
-
-def decision_seed(seed: int, deal_number: int, ply: int) -> int:
-    """Random number for the decision at one ply of one deal, from an agent's seed."""
-    return random_word(random_word(seed, _DECISIONS + max(deal_number, 0)), ply)
 
 
 def installed_agents() -> dict[str, EntryPoint]:

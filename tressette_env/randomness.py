@@ -19,6 +19,8 @@ from tressette_env.errors import OptionError, shown
 __all__ = [
     "MAX_SEED",
     "check_seed",
+    "decision_seed",
+    "drawn_seat",
     "fresh_seed",
     "hash_word",
     "random_word",
@@ -31,6 +33,10 @@ __all__ = [
 MAX_SEED = (1 << 63) - 1
 _WORD = 0xFFFFFFFF
 _PARITY = 0x1BD11BDA
+
+# Numbers of a seed below the first of these are decks; from each on they serve another purpose.
+_DECISIONS = 1 << 61
+_SEATS = 3 << 60
 
 
 def rotate_left(word: int, places: int) -> int:
@@ -71,6 +77,16 @@ def random_word(seed: int, number: int) -> int:
     """Return random number ``number`` of a seed, 63 bits: itself a seed."""
     x0, x1 = threefry(seed & _WORD, seed >> 32, number & _WORD, number >> 32)
     return x0 | (x1 & 0x7FFFFFFF) << 32
+
+
+def decision_seed(seed: int, deal_number: int, ply: int) -> int:
+    """Random number for the decision at one ply of one deal, from an agent's seed."""
+    return random_word(random_word(seed, _DECISIONS + max(deal_number, 0)), ply)
+
+
+def drawn_seat(seed: int, number: int, seats: int) -> int:
+    """Seat of a learner in episode ``number`` of a seed, each equally likely."""
+    return (random_word(seed, _SEATS + number) & _WORD) * seats >> 32
 
 
 def stream_output(s0: int, s3: int) -> int:

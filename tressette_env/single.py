@@ -14,14 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tressette_env.errors import OptionError, StepOrderError, shown
-from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent, decision_seed
-from tressette_env.randomness import random_word
+from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent
+from tressette_env.randomness import decision_seed, drawn_seat
 from tressette_env.rulesets import RuleSet
 from tressette_env.tressette_v0 import raw_env
 
 __all__ = ["SingleSeatEnv"]
-
-_SEAT_LANE = 3 << 60  # numbers of the seed from here on draw the learner's seat
 
 
 class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
@@ -137,8 +135,7 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
         if self._fixed_seat is not None:
             return self._fixed_seat
         assert self.table.seed is not None
-        word = random_word(self.table.seed, _SEAT_LANE + self.table.deals_dealt)
-        return (word & 0xFFFFFFFF) * self.table.rules.seats >> 32
+        return drawn_seat(self.table.seed, self.table.deals_dealt, self.table.rules.seats)
 
     def _render_human(self) -> None:
         if self.render_mode == "human":
