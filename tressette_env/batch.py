@@ -18,7 +18,7 @@ from tressette_env.batch_step import STEP_DTYPE, BatchStep
 from tressette_env.batch_views import masks_of
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.deals import check_deck
-from tressette_env.errors import IllegalCardError, OptionError
+from tressette_env.errors import IllegalCardError, OptionError, shown
 from tressette_env.notation import card_text
 from tressette_env.observation import layout_for
 from tressette_env.randomness import check_seed, fresh_seed, random_word
@@ -164,10 +164,14 @@ class BatchTable:
 
     def view(self, table: int, seat: int | None = None) -> View:
         """View of one table's seat to act, or of the given seat."""
-        one = self._now[table : table + 1]
+        (place,) = self._check_tables(np.array([table]))
+        one = self._now[place : place + 1]
+        if seat is None:
+            seat = int(one["turn"][0])
+        elif seat not in range(self.rules.seats):
+            raise OptionError(f"seat: expected 0 to {self.rules.seats - 1}, got {shown(seat)}")
         out = np.empty(1, VIEW_DTYPE)
-        seat = int(one["turn"][0]) if seat is None else seat
-        kernels.view_one(one, self.rules.row, seat, out)
+        kernels.view_one(one, self.rules.row, int(seat), out)
         return View.from_record(out[0], self.rules)
 
     def play(self, cards: npt.ArrayLike, out: BatchStep | None = None) -> BatchStep:
@@ -187,7 +191,7 @@ class BatchTable:
         IllegalCardError
             If a card may not be played; no table has moved.
         """
-        played = self._check_cards(cards)
+        played = self._check_cards(cards, self.num_tables)
         if out is None:
             out = BatchStep(np.empty(self.num_tables, STEP_DTYPE))
         elif out.rows.shape != (self.num_tables,):
@@ -216,7 +220,7 @@ class BatchTable:
         Parameters
         ----------
         tables : int64[N]
-            Different table numbers.
+            Table numbers, ascending.
         cards : int64[N]
 
         Returns
@@ -229,25 +233,28 @@ class BatchTable:
         IllegalCardError
             If a card may not be played; no table has moved.
         """
-        out = BatchStep(np.empty(len(tables), STEP_DTYPE))
+        at = self._check_tables(tables)
+        played = self._check_cards(cards, len(at))
+        out = BatchStep(np.empty(len(at), STEP_DTYPE))
         illegal = kernels.play_at(
             self._states,
             self.rules.row,
-            tables,
-            cards,
+            at,
+            played,
             self._whole_matches,
             self._listed,
             self.seed,
             out.rows,
         )
         if illegal >= 0:
-            raise self._illegal_card(int(tables[illegal]), int(cards[illegal]))
+            raise self._illegal_card(int(at[illegal]), int(played[illegal]))
         return out
 
     def views_at(self, tables: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
         """Return views of the seats to act at some tables (int64[N]): VIEW_DTYPE[N]."""
-        views = np.empty(len(tables), VIEW_DTYPE)
-        kernels.views_at(self._now, self.rules.row, tables, views)
+        at = self._check_tables(tables)
+        views = np.empty(len(at), VIEW_DTYPE)
+        kernels.views_at(self._now, self.rules.row, at, views)
         return views
 
     def play_randomly(
@@ -263,6 +270,7 @@ class BatchTable:
         Parameters
         ----------
         plies : int
+            At least 1.
         seed : int
             Of the choices; they do not depend on the number of tables or threads.
         masks : bool[B, A], optional
@@ -275,6 +283,7 @@ class BatchTable:
         BatchStep
             Of the last card.
         """
+        plies = _count("plies", plies)
         step = BatchStep(np.empty(self.num_tables, STEP_DTYPE))
         key = random_word(check_seed(seed), 0) & 0xFFFFFFFF
         nothing = np.empty((0, 1), np.int64)
@@ -344,12 +353,22 @@ class BatchTable:
             )
         return illegal
 
-    def _check_cards(self, cards: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def _check_cards(self, cards: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
         array = np.asarray(cards)
-        if array.shape != (self.num_tables,) or array.dtype.kind not in "iu":
+        if array.shape != (count,) or array.dtype.kind not in "iu":
             raise OptionError(
-                f"cards: expected an integer array of shape ({self.num_tables},), one card a "
-                f"table; got {array.dtype}{array.shape}"
+                f"cards: expected an integer array of shape ({count},), one card a table; "
+                f"got {array.dtype}{array.shape}"
+            )
+        return np.ascontiguousarray(array, np.int64)
+
+    def _check_tables(self, tables: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+        array = np.asarray(tables)
+        fits = array.ndim == 1 and array.dtype.kind in "iu"
+        if not fits or not ((array >= 0) & (array < self.num_tables)).all() or _repeats(array):
+            raise OptionError(
+                f"tables: expected ascending table numbers from 0 to {self.num_tables - 1}, "
+                f"got {shown(tables)}"
             )
         return np.ascontiguousarray(array, np.int64)
 
@@ -410,6 +429,10 @@ def _count(name: str, value: object) -> int:
     if not is_integer or int(value) < 1:  # type: ignore[call-overload]
         raise OptionError(f"{name}: expected an integer from 1 up, got {value!r}")
     return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _repeats(tables: npt.NDArray[np.integer[Any]]) -> bool:
+    return bool((np.diff(tables) <= 0).any())
 
 
 def _is_plain(array: npt.NDArray[Any]) -> bool:

@@ -23,6 +23,9 @@ app = typer.Typer(
     help="Tressette for reinforcement learning: train agents, measure them, play and replay.",
 )
 
+# What click and typer raise for a wrong command line; typer exports only its subclass.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
 
 @app.command()
 def perft(
@@ -39,17 +42,125 @@ def perft(
 
 
 @app.command()
-def replay(file: Annotated[Path, typer.Argument(help="A game record; - for standard input.")]) -> None:
+def replay(
+    file: Annotated[Path, typer.Argument(help="A game record; - for standard input.")],
+) -> None:
     """Show a recorded game trick by trick."""
     from tressette_train import commands
 
     commands.replay(file)
 
 
+@app.command("eval")
+def evaluate(
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="AGENT AGENT ...", help="Two or more specs, like greedy random."),
+    ] = None,
+    rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
+    deals: Annotated[int, typer.Option(help="Shuffles, each played in both seatings.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Seed of the deals and of the agents' dice.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure agents against each other on the same deals, seats swapped."""
+    from tressette_train import evaluate_command
+
+    evaluate_command.run(agents or [], rules, deals, seed, as_json)
+
+
+@app.command()
+def play(
+    against: Annotated[str, typer.Option(help="Spec of the agent in the other seats.")] = "greedy",
+    rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
+    seed: Annotated[int | None, typer.Option(help="Seed of the deals; drawn if not given.")] = None,
+    seat: Annotated[int, typer.Option(help="Your seat.")] = 0,
+    match: Annotated[bool, typer.Option("--match", help="Deals to the target, not one.")] = False,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show all hands and the stock.")] = False,
+    record: Annotated[Path | None, typer.Option(help="New file for the game's record.")] = None,
+) -> None:
+    """Play against an agent in the terminal."""
+    from tressette_train import play_command
+
+    play_command.run(against, rules, seed, seat, match, reveal, record)
+
+
+@app.command()
+def train(
+    config: Annotated[
+        Path | None, typer.Argument(help="YAML file, such as configs/quick.yaml.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one: ppo.learning_rate=1e-4."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Folder of the run below runs/.")] = None,
+    run_dir: Annotated[Path | None, typer.Option(help="Folder of the run, anywhere.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    benchmark: Annotated[
+        bool, typer.Option("--benchmark", help="Then measure the policy against other agents.")
+    ] = False,
+) -> int:
+    """Train a policy by self-play."""
+    from tressette_train import train_command
+
+    return train_command.run(config, overrides or [], name, run_dir, resume, benchmark)
+
+
+@app.command()
+def bench(
+    rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
+    tables: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Numbers of tables, 1 to 65536.")
+    ] = None,
+    threads: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Numbers of threads. [default: 1,2]")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="GROUP,...", help="Some of: batch,environments,learning,startup."),
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(help="Samples of each row. [default: 5]")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Least length of a sample. [default: 0.3]")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows, fewer samples.")] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Also OpenSpiel, RLCard, PettingZoo's classic games.")
+    ] = False,
+    targets: Annotated[bool, typer.Option("--targets", help="Show the targets only.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    chart: Annotated[Path | None, typer.Option(help="Draw a chart into this PNG file.")] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="Write the results into this page (docs/benchmarks.md).")
+    ] = None,
+    read: Annotated[
+        Path | None, typer.Option(help="Show what --json printed earlier; measure nothing.")
+    ] = None,
+    signature: Annotated[
+        bool, typer.Option("--signature", help="Print integers that only behaviour changes.")
+    ] = False,
+) -> None:
+    """Measure speed: plays a second by interface, number of tables and threads."""
+    from tressette_train.bench import command
+
+    if signature:
+        command.show_signature(as_json)
+        return
+    plan = command.make_plan(rules, tables, threads, only, repeats, seconds, peers, quick)
+    command.run(plan, read, as_json, targets, chart, write)
+
+
 def main() -> None:
     """Run the command line; the entry point of ``tressette``."""
+    if len(sys.argv) == 1:
+        sys.argv.append("--help")
     try:
-        app()
-    except TressetteError as error:
-        sys.stderr.write(f"tressette: {error}\n")
+        sys.exit(app(standalone_mode=False))
+    except typer.Abort:
+        sys.stderr.write("tressette: stopped\n")
+        sys.exit(130)
+    except (TressetteError, _UsageError) as error:
+        is_usage = isinstance(error, _UsageError)
+        message = error.format_message() if is_usage else str(error)  # type: ignore[attr-defined]
+        sys.stderr.write(f"tressette: {' '.join(message.split())}\n")
         sys.exit(2)

@@ -1,0 +1,131 @@
+"""``learned:PATH``: plays a trained policy, from a policy file or a run folder.
+
+Plays the most probable card; ``learned:PATH,sample=true`` draws cards with the policy's own
+probabilities, as in training.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tressette_env.errors import AgentSpecError, RulesError
+from tressette_env.policies import Agent, parse_options
+from tressette_env.rulesets import RuleSet
+
+__all__ = ["LearnedAgent", "make"]
+
+_CHUNK = 8192  # decisions a forward pass
+
+
+class LearnedAgent(Agent):
+    """Plays a policy file.
+
+    Computes in float64: rounding in float32 changes with the number of decisions computed at once
+    and with the machine, which could change a card.
+
+    Parameters
+    ----------
+    path : str or Path
+        Policy file or run folder.
+    sample : bool
+        Whether to draw cards with the policy's probabilities, instead of the most probable one.
+
+    Raises
+    ------
+    PolicyFileError
+        If the file is missing, damaged, or made for other observations.
+    """
+
+    def __init__(self, path: str | Path, sample: bool = False) -> None:
+        from tressette_agents.policy_file import load_policy
+
+        self.spec = f"learned:{path}" + (",sample=true" if sample else "")
+        self.sample = sample
+        self.policy = load_policy(path)
+        self._network = self.policy.network.double()
+        self._checked: RuleSet | None = None
+
+    def check_rules(self, rules: RuleSet) -> None:
+        """Raise ``RulesError`` if the policy was trained for other rules; names do not matter."""
+        if rules is self._checked:
+            return
+        from tressette_agents.policy_file import rule_differences
+
+        trained = self.policy.rules
+        differences = rule_differences(trained, rules, self.policy.layout.episode)
+        if differences:
+            raise RulesError(
+                f"{self.spec} was trained for {trained.name!r} and cannot play {rules.name!r}: "
+                + "; ".join(differences)
+            )
+        self._checked = rules
+
+    def act_batch(
+        self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """See ``BatchPolicy.act_batch``."""
+        self.check_rules(rules)
+        cards = np.empty(len(views), np.int64)
+        for start in range(0, len(views), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            cards[part] = self._act(views[part], rules, seeds[part])
+        return cards
+
+    def _act(
+        self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        import torch
+
+        from tressette_env.batch_views import encode_views, masks_of
+
+        observations = encode_views(views, rules, self.policy.layout)
+        legal = masks_of(views["legal"])
+        with torch.inference_mode():
+            logits = self._network(torch.from_numpy(observations).double()).numpy()
+        logits = np.where(legal, logits, -np.inf)
+        if not self.sample:
+            return np.asarray(logits.argmax(1), np.int64)
+        return _draw(logits, np.ascontiguousarray(seeds, np.int64))
+
+
+def _draw(logits: npt.NDArray[np.float64], seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Draw a card a row, int64[B], from masked logits float64[B, A]; the same for the same seed."""
+    from tressette_env import kernels
+
+    words = np.empty(len(seeds), np.int64)
+    kernels.random_words(seeds, 0, words)
+    weights = np.exp(logits - logits.max(1, keepdims=True))
+    steps = weights.cumsum(1)
+    # Below the last step: never past the last legal card, and never a card of weight 0.
+    point = words / 2.0**63 * steps[:, -1]
+    point = np.minimum(point, np.nextafter(steps[:, -1], 0.0))
+    return np.asarray((steps <= point[:, None]).sum(1), np.int64)
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(f"expected true or false, got {text!r}")
+    return text == "true"
+
+
+def make(options: str) -> LearnedAgent:
+    """Make the agent from ``PATH`` or ``PATH,sample=true``.
+
+    Raises
+    ------
+    AgentSpecError
+        If there is no path, or an option is unknown.
+    PolicyFileError
+        If the file is missing, damaged, or made for other observations.
+    """
+    path, *rest = options.split(",")
+    if not path:
+        raise AgentSpecError(
+            "agent 'learned': expected the path of a policy file or run folder, as in "
+            "'learned:runs/quick'"
+        )
+    known = parse_options("learned", ",".join(rest), {"sample": _truth})
+    return LearnedAgent(path, **known)

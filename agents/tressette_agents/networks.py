@@ -1,0 +1,208 @@
+"""Networks that choose cards: the policy, and the critic that training adds to it.
+
+A policy needs only what one seat may know. The critic judges positions in training and is not
+part of a policy file; it may be given the cards that the seat cannot see. Shapes: B decisions,
+F features of an observation, H features of hidden cards, A actions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tressette_env.cards import NUM_CARDS
+
+__all__ = [
+    "ActorCritic",
+    "CriticSpec",
+    "NetworkSpec",
+    "PolicyNetwork",
+    "masked_log_probabilities",
+    "sample_cards",
+]
+
+MAX_WIDTH = 8192
+MAX_DEPTH = 16
+MAX_INPUTS = 1 << 16
+_ILLEGAL = -1e9  # logit of an illegal card: its probability is exactly 0, and 0 times it is not NaN
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """Shape of a policy network.
+
+    Attributes
+    ----------
+    inputs : int
+        Features of an observation (F).
+    hidden : tuple of int
+        Widths of the hidden layers.
+    kind : {"mlp"}
+        Fully connected layers with ReLU.
+    """
+
+    inputs: int
+    hidden: tuple[int, ...]
+    kind: str = "mlp"
+
+    def __post_init__(self) -> None:
+        if self.kind != "mlp":
+            raise ValueError(f"network kind: expected 'mlp', got {self.kind!r}")
+        _check_sizes("network inputs", (self.inputs,), MAX_INPUTS)
+        _check_sizes("network hidden", self.hidden, MAX_WIDTH)
+        if len(self.hidden) > MAX_DEPTH:
+            raise ValueError(f"network hidden: expected at most {MAX_DEPTH} layers")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {**asdict(self), "hidden": list(self.hidden)}
+
+    @classmethod
+    def from_json(cls, values: Any) -> NetworkSpec:
+        """Read what ``to_json`` gave.
+
+        Raises
+        ------
+        ValueError
+            If a field is missing, unknown, or out of range.
+        """
+        known = {field.name for field in fields(cls)}
+        if not isinstance(values, dict) or set(values) != known:
+            raise ValueError(f"network: expected the fields {', '.join(sorted(known))}")
+        if not isinstance(values["hidden"], list):
+            raise ValueError("network hidden: expected a list of widths")
+        return cls(**{**values, "hidden": tuple(values["hidden"])})
+
+
+@dataclass(frozen=True)
+class CriticSpec:
+    """Shape of the critic.
+
+    Attributes
+    ----------
+    hidden : tuple of int
+        Widths of its own hidden layers; empty: one linear layer on the policy's last hidden layer.
+    hidden_inputs : int
+        Features of hidden cards that it sees beside the observation (H).
+    """
+
+    hidden: tuple[int, ...] = ()
+    hidden_inputs: int = 0
+
+
+def _check_sizes(name: str, sizes: tuple[int, ...], largest: int) -> None:
+    for size in sizes:
+        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= largest:
+            raise ValueError(f"{name}: expected integers from 1 to {largest}, got {size!r}")
+
+
+def _linear(inputs: int, outputs: int, gain: float, generator: torch.Generator | None) -> nn.Linear:
+    """Return a linear layer: orthogonal weights, zero biases; without a generator not filled."""
+    layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+        nn.Linear, inputs, outputs
+    )
+    if generator is not None:
+        nn.init.orthogonal_(layer.weight, gain, generator)
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+def _layers(
+    inputs: int, hidden: tuple[int, ...], generator: torch.Generator | None
+) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [_linear(inputs, width, 2**0.5, generator), nn.ReLU()]
+        inputs = width
+    return nn.Sequential(*layers)
+
+
+class PolicyNetwork(nn.Module):
+    """Observation to one logit a card.
+
+    Parameters
+    ----------
+    spec : NetworkSpec
+    generator : torch.Generator, optional
+        Draws the first weights; without one they are left unset, to be loaded.
+    """
+
+    def __init__(self, spec: NetworkSpec, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.spec = spec
+        self.trunk = _layers(spec.inputs, spec.hidden, generator)
+        self.head = _linear(_last(spec), NUM_CARDS, 0.01, generator)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Return logits float[B, A] for observations float[B, F]; illegal cards are not masked."""
+        logits: Tensor = self.head(self.trunk(observations))
+        return logits
+
+
+class ActorCritic(nn.Module):
+    """The policy and the critic that is trained with it.
+
+    Attributes
+    ----------
+    policy : PolicyNetwork
+    """
+
+    def __init__(
+        self, spec: NetworkSpec, critic: CriticSpec, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.policy = PolicyNetwork(spec, generator)
+        self.critic_spec = critic
+        self.critic_trunk: nn.Sequential | None = None
+        width = _last(spec)
+        if critic.hidden:
+            inputs = spec.inputs + critic.hidden_inputs
+            self.critic_trunk = _layers(inputs, critic.hidden, generator)
+            width = critic.hidden[-1]
+        self.critic_head = _linear(width, 1, 1.0, generator)
+
+    def forward(
+        self, observations: Tensor, hidden_cards: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Judge and choose.
+
+        Parameters
+        ----------
+        observations : float[B, F]
+        hidden_cards : float[B, H], optional
+            For a critic that sees them.
+
+        Returns
+        -------
+        logits : float[B, A]
+        values : float[B]
+            Reward still to come for the side to act.
+        """
+        features = self.policy.trunk(observations)
+        logits = self.policy.head(features)
+        if self.critic_trunk is not None:
+            if hidden_cards is not None:
+                observations = torch.cat((observations, hidden_cards), 1)
+            features = self.critic_trunk(observations)
+        return logits, self.critic_head(features).squeeze(1)
+
+
+def _last(spec: NetworkSpec) -> int:
+    return spec.hidden[-1] if spec.hidden else spec.inputs
+
+
+def masked_log_probabilities(logits: Tensor, legal_masks: Tensor) -> Tensor:
+    """Return log probabilities float[B, A]; those of illegal cards are finite, about -1e9."""
+    return torch.log_softmax(logits.masked_fill(~legal_masks, _ILLEGAL), 1)
+
+
+def sample_cards(log_probabilities: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw a card a row, int64[B], from log probabilities float[B, A].
+
+    With E exponential, the largest p / E is at card c with probability p(c): the Gumbel trick.
+    """
+    noise = torch.empty_like(log_probabilities).exponential_(generator=generator)
+    return (log_probabilities.exp() / noise).argmax(1)

@@ -1,0 +1,193 @@
+"""Checkpoints: whole or not there at all, read back exactly, damaged ones passed over."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tressette_agents.policy_file import write_whole
+from tressette_env.errors import PolicyFileError, RunFolderError
+from tressette_train.checkpoint import newest_checkpoint
+from tressette_train.config import TrainConfig
+from tressette_train.config_file import read_config
+from tressette_train.run_folder import RunFolder, default_folder
+from tressette_train.trainer import Trainer
+
+SMOKE = Path(__file__).parent.parent / "configs" / "smoke.yaml"
+PER_UPDATE = 1536  # decisions of an update of the smoke config
+
+
+def smoke(*overrides: str) -> TrainConfig:
+    common = ["torch_threads=1", "opponents.snapshot_every=2", "network.hidden=[16]"]
+    return read_config(SMOKE, [*common, *overrides])
+
+
+def trained(path: Path, updates: int, *overrides: str) -> Trainer:
+    config = smoke(f"decisions={updates * PER_UPDATE}", *overrides)
+    trainer = Trainer(config, RunFolder.create(path, config))
+    trainer.train()
+    assert trainer.counters.update == updates
+    return trainer
+
+
+def everything(trainer: Trainer) -> dict[str, torch.Tensor]:
+    """Weights, optimiser and snapshots by name."""
+    found = {f"network.{k}": v for k, v in trainer.network.state_dict().items()}
+    for index, state in enumerate(trainer.ppo.optimizer.state_dict()["state"].values()):
+        found |= {f"adam.{index}.{k}": v for k, v in state.items()}
+    for snapshot in trainer.pool.snapshots:
+        found |= {
+            f"snapshot.{snapshot.update}.{k}": v for k, v in snapshot.network.state_dict().items()
+        }
+    return found
+
+
+def assert_equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert torch.equal(value, other[name]), name
+
+
+def test_a_checkpoint_holds_everything(tmp_path: Path) -> None:
+    first = trained(tmp_path / "run", 5)
+    second = Trainer(first.config, RunFolder.open(tmp_path / "run"))
+    second.resume()
+    assert second.counters == first.counters
+    assert [snapshot.update for snapshot in second.pool.snapshots] == [2, 4]
+    assert_equal(everything(second), everything(first))
+
+
+def test_the_newest_three_are_kept(tmp_path: Path) -> None:
+    trained(tmp_path / "run", 6, "checkpoint.every=1")
+    names = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())
+    assert names == [f"{update:08d}.safetensors" for update in (4, 5, 6)]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "garbage", "other", "counters"])
+def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path, damage: str) -> None:
+    trainer = trained(tmp_path / "run", 3, "checkpoint.every=1")
+    newest = tmp_path / "run" / "checkpoints" / "00000003.safetensors"
+    whole = newest.read_bytes()
+    newest.write_bytes(
+        {
+            "truncated": whole[:-1],
+            "empty": b"",
+            "garbage": os.urandom(1000),
+            "other": trainer.folder.policy.read_bytes(),
+            "counters": whole.replace(b'\\"update\\": 3', b'\\"update\\": x'),
+        }[damage]
+    )
+    told: list[str] = []
+    found = newest_checkpoint(newest.parent, told.append)
+    assert found.counters.update == 2
+    assert len(told) == 1 and "00000003" in told[0] and "going on from 00000002" in told[0]
+
+
+def test_no_whole_checkpoint(tmp_path: Path) -> None:
+    trained(tmp_path / "run", 1)
+    folder = tmp_path / "run" / "checkpoints"
+    for path in folder.iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(RunFolderError, match="no whole checkpoint to resume; the newest: "):
+        newest_checkpoint(folder, print)
+
+
+def test_a_checkpoint_of_another_network_does_not_fit(tmp_path: Path) -> None:
+    trainer = trained(tmp_path / "run", 1)
+    values = trainer.config.model_dump()
+    values["network"]["hidden"] = [17]
+    other = Trainer(TrainConfig.model_validate(values), trainer.folder)
+    before = everything(other)
+    with pytest.raises(PolicyFileError, match=r"expected F32 \[17, \d+\], got F32 \[16, "):
+        other.resume()
+    assert_equal(everything(other), before)
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_file_is_whole_or_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"old")
+
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_ends_training_with_one_line_and_the_last_checkpoint_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = smoke(f"decisions={4 * PER_UPDATE}", "checkpoint.every=1")
+    trainer = Trainer(config, RunFolder.create(tmp_path / "run", config))
+    real = os.replace
+
+    def full(source: str, target: Path) -> None:
+        if trainer.counters.update == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(RunFolderError) as caught:
+        trainer.train()
+    message = str(caught.value)
+    assert "\n" not in message and "the disk is full, while writing a checkpoint" in message
+    assert "00000002.safetensors is whole" in message
+    assert f"tressette train --resume {tmp_path / 'run'}" in message
+    monkeypatch.setattr(os, "replace", real)
+    again = Trainer(config, RunFolder.open(tmp_path / "run"))
+    again.resume()
+    assert again.counters.update == 2
+    assert not list((tmp_path / "run").rglob("*.tmp"))
+
+
+# Run folders
+
+
+def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "note").write_text("mine")
+    with pytest.raises(RunFolderError, match="already holds files: choose another --name"):
+        RunFolder.create(tmp_path, smoke())
+    assert [path.name for path in tmp_path.iterdir()] == ["note"]
+    with pytest.raises(RunFolderError, match="expected a folder, this is a file"):
+        RunFolder.create(tmp_path / "note", smoke())
+    with pytest.raises(RunFolderError, match="cannot be written: Not a directory"):
+        RunFolder.create(tmp_path / "note" / "run", smoke())
+
+
+def test_a_folder_that_cannot_be_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        RunFolderError, match=r"run cannot|run: cannot be written: the disk is full"
+    ):
+        RunFolder.create(tmp_path / "a" / "run", smoke())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_a_run_is_not_resumed(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="there is no run to resume"):
+        RunFolder.open(tmp_path)
+
+
+def test_the_default_name_is_the_configs_and_counts_on(tmp_path: Path) -> None:
+    config = Path("configs/quick.yaml")
+    assert default_folder(config, tmp_path) == tmp_path / "quick"
+    (tmp_path / "quick").mkdir()
+    assert default_folder(config, tmp_path) == tmp_path / "quick-2"
+    (tmp_path / "quick-2").mkdir()
+    assert default_folder(config, tmp_path) == tmp_path / "quick-3"

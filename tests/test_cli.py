@@ -1,0 +1,254 @@
+"""The command line: what it prints, and one line with exit code 2 for a user's mistake."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tressette_train import cli
+
+TRESSETTE = Path(sys.executable).with_name("tressette")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run the command line in this process; return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["tressette", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def run_outside(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command in a process of its own."""
+    return subprocess.run(
+        [TRESSETTE, *arguments],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )
+
+
+# ----------------------------------------------------------------------------- eval
+
+
+def test_eval_prints_one_json_object(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["eval", "greedy", "random", "greedy", "--deals", "40", "--seed", "1", "--json"]
+    assert run(monkeypatch, *command) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    content = json.loads(printed.out)
+    assert set(content) == {"results", "versions"}
+    assert set(content["versions"]) == {"tressette", "observation", "numpy", "python"}
+    pairs = [(result["agent"], result["opponent"]) for result in content["results"]]
+    assert pairs == [("greedy", "random"), ("greedy", "greedy"), ("random", "greedy")]
+    first, itself, reverse = content["results"]
+    assert (first["rules"], first["deals"], first["seed"]) == ("playmore", 40, 1)
+    assert first["ci95"][0] < first["margin_thirds"] < first["ci95"][1]
+    assert first["margin_thirds"] == -reverse["margin_thirds"] > 0
+    assert (itself["margin_thirds"], itself["ci95"], itself["win_rate"]) == (0, [0, 0], 0.5)
+    assert run(monkeypatch, *command) == 0
+    assert capsys.readouterr().out == printed.out
+
+
+def test_eval_takes_the_house_and_the_seed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = []
+    command = ["eval", "greedy", "random", "--deals", "30", "--json"]
+    for options in (["--seed", "1"], ["--seed", "2"], ["--seed", "1", "--rules", "gamelake"]):
+        assert run(monkeypatch, *command, *options) == 0
+        outputs.append(json.loads(capsys.readouterr().out)["results"][0])
+    margins = {result["margin_thirds"] for result in outputs}
+    assert len(margins) == 3
+    assert outputs[2]["rules"] == "gamelake"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_sees_progress_and_standard_output_stays_json() -> None:
+    import pty
+
+    terminal, end = pty.openpty()
+    shown: list[bytes] = []
+
+    def read() -> None:
+        # The other end closed reads as nothing, or as an error (Linux).
+        with contextlib.suppress(OSError):
+            while part := os.read(terminal, 4096):
+                shown.append(part)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        done = subprocess.run(
+            [TRESSETTE, "eval", "greedy", "random", "--deals", "500", "--json"],
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=end,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm"},
+            timeout=300,
+        )
+    finally:
+        os.close(end)
+        reader.join()
+        os.close(terminal)
+    assert b"playing" in b"".join(shown)
+    assert json.loads(done.stdout)["results"][0]["deals"] == 500
+
+
+@pytest.mark.parametrize("house", ["playmore", "yeeqia"])
+def test_the_table_fits_80_columns_and_any_encoding(house: str) -> None:
+    """Without a terminal: no colours, no progress bar."""
+    done = run_outside(
+        *("eval", "greedy", "random", "--rules", house, "--deals", "50"), PYTHONIOENCODING="ascii"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in done.stdout
+    row = next(line for line in lines if "greedy" in line)
+    assert "random" in row
+    assert f"{house}: 50 deals of seed 0" in done.stdout
+    assert ("points" in done.stdout) == (house == "playmore")
+
+
+def test_a_long_agent_name_is_shown_whole(tmp_path: Path) -> None:
+    name = "an_agent_with_a_rather_long_name_from_another_package"
+    package = install(tmp_path, name, "lambda views, rules, seeds: lowest(views)")
+    done = run_outside("eval", name, "greedy", "--deals", "20", PYTHONPATH=str(package))
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    lines = done.stdout.splitlines()
+    width = next(line.index("opponent") for line in lines if "opponent" in line)
+    assert name in "".join(line[:width].strip() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["eval"], ["expected at least two, got none"]),
+        (["eval", "greedy"], ["expected at least two, got 'greedy'"]),
+        (["eval", "greedy", "gredy"], ["unknown agent 'gredy'", "did you mean 'greedy'?"]),
+        (["eval", "greedy:x=1", "random"], ["unknown option 'x=1'"]),
+        (["eval", "greedy", "random", "--rules", "playmor"], ["did you mean 'playmore'?"]),
+        (["eval", "greedy", "random", "--rules", "fitres"], ["'fitres'", "cannot be played yet"]),
+        (["eval", "greedy", "random", "--deals", "1"], ["deals", "from 2 up", "got 1"]),
+        (["eval", "greedy", "random", "--deals", "some"], ["--deals"]),
+        (["eval", "greedy", "random", "--seed", "-1"], ["seed", "got -1"]),
+        (["eval", "greedy", "random", "--sed", "1"], ["--sed"]),
+        (["evla", "greedy", "random"], ["evla", "eval"]),
+        (["play", "--against", "gredy"], ["did you mean 'greedy'?"]),
+        (["play", "--seat", "2"], ["seat: expected 0 to 1", "got 2"]),
+        (["play", "--rules", "playmor"], ["did you mean 'playmore'?"]),
+        (["play", "--seed", "-3"], ["seed", "got -3"]),
+        (["play", "--record", "/nonexistent/folder/game.txt"], ["cannot be written"]),
+        (["play", "--record", "/"], ["/"]),
+    ],
+)
+def test_a_mistake_ends_with_one_line_and_exit_code_2(
+    arguments: list[str],
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("tressette: ")
+    assert printed.err.count("\n") == 1
+    assert printed.err.endswith("\n")
+    assert all(word in printed.err for word in words), printed.err
+
+
+def test_help_needs_neither_torch_nor_numba() -> None:
+    code = """
+        import sys
+        from tressette_train import cli
+        sys.argv = ["tressette", "--help"]
+        try:
+            cli.main()
+        except SystemExit as ended:
+            assert not ended.code, ended.code
+        assert not {"torch", "numba"} & set(sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(code)], check=False, capture_output=True, encoding="utf-8"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for command in ("eval", "play", "replay", "perft"):
+        assert command in done.stdout
+
+
+# ----------------------------------------------------------------------------- agents of others
+
+
+def install(folder: Path, name: str, act_batch: str) -> Path:
+    """Write an installed package with one agent; return the folder for the search path."""
+    site = folder / "site"
+    metadata = site / "stranger-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[tressette.agents]\n{name} = stranger:make\n")
+    (site / "stranger.py").write_text(
+        dedent(
+            f"""
+            import numpy as np
+
+            def lowest(views):
+                return np.log2((views["legal"] & -views["legal"]).astype(float)).astype(int)
+
+            class Stranger:
+                def act_batch(self, views, rules, seeds):
+                    return ({act_batch})(views, rules, seeds)
+
+            def make(options):
+                if options == "broken":
+                    raise KeyError("no such thing")
+                return Stranger()
+            """
+        )
+    )
+    return site
+
+
+def test_a_strangers_agent_is_named_like_ours(tmp_path: Path) -> None:
+    site = install(tmp_path, "stranger", "lambda views, rules, seeds: lowest(views)")
+    done = run_outside(
+        *("eval", "stranger:mood=good", "greedy", "--deals", "20", "--json"), PYTHONPATH=str(site)
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (result,) = json.loads(done.stdout)["results"]
+    assert (result["agent"], result["opponent"]) == ("stranger:mood=good", "greedy")
+    assert result["margin_thirds"] != 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "act_batch", "words"),
+    [
+        ("stranger", "lambda views, rules, seeds: 0 * seeds", ["played 4D (0), not legal"]),
+        ("stranger", "lambda views, rules, seeds: 1 // 0", ["raised ZeroDivisionError", "deal "]),
+        ("stranger", "lambda views, rules, seeds: None", ["expected an integer array"]),
+        ("stranger:broken", "lambda: 0", ["could not be made: KeyError"]),
+    ],
+)
+def test_a_strangers_failing_agent_is_reported_in_one_line(
+    spec: str, act_batch: str, words: list[str], tmp_path: Path
+) -> None:
+    site = install(tmp_path, "stranger", act_batch)
+    done = run_outside(*("eval", "greedy", spec, "--deals", "20", "--json"), PYTHONPATH=str(site))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("tressette: agent 'stranger")
+    assert all(word in done.stderr for word in words), done.stderr

@@ -1,0 +1,210 @@
+"""Configs: read, checked as a whole, and every mistake told with its file, line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tressette_env import TressetteError, get_rules
+from tressette_env.errors import ConfigError
+from tressette_train.config import TrainConfig
+from tressette_train.config_file import change_config, config_from_json, read_config
+
+CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
+BUDGET = "decisions: 1000\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "c.yaml"
+
+
+def refusal(file: Path, text: str, *overrides: str) -> str:
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        read_config(file, overrides)
+    assert isinstance(caught.value, TressetteError)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.replace(str(file), "FILE")
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_shipped_configs_are_valid_and_say_what_they_are_for(path: Path) -> None:
+    config = read_config(path)
+    assert get_rules(config.rules)
+    head = path.read_text(encoding="utf-8").splitlines()
+    comment = " ".join(line for line in head if line.startswith("#"))
+    assert comment.startswith(f"# {path.stem}: ")
+    assert "Cost: " in comment and "Expected: " in comment
+
+
+def test_what_is_left_out_has_its_default(file: Path) -> None:
+    file.write_text(BUDGET, encoding="utf-8")
+    assert read_config(file) == TrainConfig(decisions=1000)
+
+
+def test_numbers_in_every_usual_form(file: Path) -> None:
+    text = "decisions: 2_000_000\nppo:\n  learning_rate: 1e-4\n  clip: .25\n  max_grad_norm: 1\n"
+    file.write_text(text, encoding="utf-8")
+    config = read_config(file, ["ppo.entropy=5e-3"])
+    assert config.decisions == 2_000_000
+    assert (config.ppo.learning_rate, config.ppo.clip) == (1e-4, 0.25)
+    assert (config.ppo.max_grad_norm, config.ppo.entropy) == (1.0, 5e-3)
+
+
+def test_a_config_survives_being_stored(file: Path) -> None:
+    file.write_text(BUDGET + "network:\n  hidden: [8, 9]\ntorch_threads: 2\n", encoding="utf-8")
+    config = read_config(file)
+    assert config_from_json(config.model_dump(mode="json"), "x") == config
+    file.write_text(yaml.safe_dump(config.model_dump(mode="json")), encoding="utf-8")
+    assert read_config(file) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "config FILE: expected keys such as 'decisions: 1000000', it is empty"),
+        ("# nothing\n", "config FILE: expected keys such as 'decisions: 1000000', it is empty"),
+        ("- 1\n", "FILE, line 1: expected keys such as 'decisions: 1000000', got [1]"),
+        ("words", "FILE, line 1: expected keys such as 'decisions: 1000000', got 'words'"),
+        ("a: [1,\n b", "FILE, line 2: not YAML: expected ',' or ']', but got '<stream end>'"),
+        ("a:\n\t- 1", "FILE, line 2: not YAML: found character '\\t' that cannot start any token"),
+        ("%&", "FILE, line 1: not YAML: expected alphabetic or numeric character, but found '&'"),
+        (BUDGET + "---\na: 1\n", "FILE, line 2: not YAML: but found another document"),
+        (BUDGET + "a: *x\n", "FILE, line 2: not YAML: found undefined alias 'x'"),
+        (BUDGET + "a: &a [*a]\n", "FILE, line 1: a value that holds itself"),
+        (BUDGET + "x: !!python/object:os.system {}\n", "FILE, line 2: unknown key 'x'"),
+        (
+            "seed: 1\n" + BUDGET + BUDGET,
+            "FILE, line 3: the key 'decisions' is given twice (FILE, line 2)",
+        ),
+        (
+            BUDGET + "ppo:\n  clip: 0.1\n  clip: 0.2\n",
+            "FILE, line 4: the key 'ppo.clip' is given twice (FILE, line 3)",
+        ),
+        (BUDGET + "1: 2\n", "FILE, line 2: expected a key that is a word, got 1"),
+        ("seed: 1\n", "FILE, line 1: the key 'decisions' is missing"),
+    ],
+)
+def test_files_that_are_no_config(file: Path, text: str, message: str) -> None:
+    assert refusal(file, text).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("ppo:\n  learning_rat: 1\n", 3, "unknown key 'ppo.learning_rat'; did you mean 'learning_"),
+        (
+            "decision: 3\n",
+            2,
+            "unknown key 'decision'; did you mean 'decisions'? (keys here: rules,",
+        ),
+        ("ppo:\n  learning_rate: fast\n", 3, "ppo.learning_rate: expected a number, got 'fast'"),
+        ("ppo:\n  learning_rate: '1'\n", 3, "ppo.learning_rate: expected a number, got '1'"),
+        ("ppo:\n  learning_rate: 0\n", 3, "ppo.learning_rate: expected a number greater than 0"),
+        ("ppo:\n  learning_rate: .nan\n", 3, "ppo.learning_rate: expected a number"),
+        ("ppo:\n  clip: .1\n  epochs: 1.5\n", 4, "ppo.epochs: expected a whole number, got 1.5"),
+        ("ppo:\n  epochs: true\n", 3, "ppo.epochs: expected a whole number, got True"),
+        ("ppo: 3\n", 2, "ppo: expected a section with keys of its own, got 3"),
+        ("ppo:\nseed: 1\n", 2, "ppo: expected a section with keys of its own, got None"),
+        ("network:\n  hidden: 64\n", 3, "network.hidden: expected a list, got 64"),
+        ("network:\n  hidden:\n  - 64\n  - big\n", 5, "network.hidden.1: expected a whole number"),
+        ("network:\n  hidden: [64, 0]\n", 3, "network.hidden: expected widths from 1 to 8192"),
+        ("rules: playmor\n", 2, "rules: unknown rule set 'playmor'; did you mean 'playmore'?"),
+        ("rules: fitres\n", 2, "rules: rule set 'fitres' has declarations"),
+        ("reward:\n  kind: trick\n", 3, "reward.kind: expected 'tricks' or 'house', got 'trick'"),
+        (
+            "torch_threads: all\n",
+            2,
+            "torch_threads: expected 'auto' or 1 to 256 threads, got 'all'",
+        ),
+        ("torch_threads: 0\n", 2, "torch_threads: expected 'auto' or 1 to 256 threads, got 0"),
+        ("seed: -1\n", 2, "seed: expected a number greater than or equal to 0, got -1"),
+        (
+            "opponents:\n  agents:\n    gredy: 1\n",
+            3,
+            "opponents.agents: unknown agent 'gredy'; did",
+        ),
+        ("opponents:\n  agents:\n    greedy: x\n", 4, "opponents.agents.greedy: expected a number"),
+        ("opponents:\n  agents:\n    greedy: -1\n", 3, "opponents.agents: weight of 'greedy'"),
+        ("opponents:\n  agents: {}\n  snapshots: 0\n", 2, "opponents: a share of the tables needs"),
+        ("critic:\n  sees_all_hands: true\n", 2, "critic: sees_all_hands needs layers"),
+        (
+            "ppo:\n  clip: 3\n  epochs: 0\n",
+            3,
+            "ppo.clip: expected a number less than or equal to 1",
+        ),
+    ],
+)
+def test_wrong_keys_and_values(file: Path, text: str, line: int, message: str) -> None:
+    assert refusal(file, BUDGET + text).startswith(f"FILE, line {line}: {message}")
+
+
+def test_further_problems_are_counted(file: Path) -> None:
+    text = BUDGET + "ppo:\n  clip: 3\n  epochs: 0\n  x: 1\n"
+    assert refusal(file, text).endswith("got 3 (and 2 more problems)")
+
+
+def test_settings_that_contradict_each_other(file: Path) -> None:
+    odd = refusal(file, BUDGET + "rollout:\n  tables: 31\n")
+    assert "rollout.tables: expected a multiple of shards (2), at least 2 tables a shard" in odd
+    assert "ppo.minibatch: expected at least one decision a shard (64)" in refusal(
+        file, BUDGET + "shards: 64\nppo:\n  minibatch: 63\n"
+    )
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.yaml: cannot be read: No such file"):
+        read_config(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        read_config(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_config(tmp_path / "binary")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("ppo.learning_rate", ": expected SECTION.KEY=VALUE, as in ppo.learning_rate=1e-4"),
+        ("=3", ": expected SECTION.KEY=VALUE"),
+        ("ppo..clip=1", ": expected SECTION.KEY=VALUE"),
+        ("ppo.clp=0.1", ": unknown key 'ppo.clp'; did you mean 'clip'?"),
+        ("decisions.x=1", ": 'decisions' is a value, not a section"),
+        ("ppo.learning_rate=fast", ": ppo.learning_rate: expected a number, got 'fast'"),
+        ("ppo.clip=2", ": ppo.clip: expected a number less than or equal to 1, got 2"),
+        ("network.hidden=[1, ", ": not YAML: "),
+        ("ppo=3", ": ppo: expected a section with keys of its own, got 3"),
+        ("seed=", ": seed: expected a whole number, got None"),
+    ],
+)
+def test_mistakes_in_set(file: Path, override: str, message: str) -> None:
+    assert refusal(file, BUDGET + "ppo:\n  clip: 0.1\n", override).startswith(
+        f"--set {override}{message}"
+    )
+
+
+def test_set_changes_what_the_file_says(file: Path) -> None:
+    file.write_text(BUDGET + "ppo:\n  clip: 0.1\n", encoding="utf-8")
+    overrides = ["ppo.clip=0.3", "network.hidden=[64]", "opponents.agents.learned:a.b=2", "seed=4"]
+    config = read_config(file, overrides)
+    assert (config.ppo.clip, config.network.hidden, config.seed) == (0.3, [64], 4)
+    assert config.opponents.agents == {"learned:a.b": 2.0}
+
+
+def test_a_mistake_in_the_file_is_not_put_on_set(file: Path) -> None:
+    message = refusal(file, BUDGET + "ppo:\n  clip: 3\n", "ppo.epochs=2")
+    assert message.startswith("FILE, line 3: ppo.clip")
+
+
+def test_only_some_keys_change_when_a_run_goes_on() -> None:
+    config = TrainConfig(decisions=1000)
+    changed = change_config(
+        config, ["decisions=2000", "checkpoint.every=3"], "r", ["decisions", "checkpoint"]
+    )
+    assert (changed.decisions, changed.checkpoint.every) == (2000, 3)
+    with pytest.raises(ConfigError, match=r"--set ppo\.clip=0\.1.*may not change.*decisions"):
+        change_config(config, ["ppo.clip=0.1"], "r", ["decisions"])

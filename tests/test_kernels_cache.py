@@ -1,0 +1,151 @@
+"""Machine code on disk is never older than the sources, and its folder need not be writable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+import tressette_env
+from tressette_env import compiling
+
+PACKAGE = Path(tressette_env.__file__).parent
+
+# A deck of two cards: seat 0 leads the four of denari, seat 1 follows with the five.
+PLAY_ONE_TRICK = """
+import numpy as np
+from tressette_env import kernels
+from tressette_env.rulesets import PRESETS
+from tressette_env.state import STATE_DTYPE
+rules = PRESETS["yeeqia"].replace(deck=(0, 1), hand_size=1)
+states = np.zeros(1, STATE_DTYPE)
+kernels.load_deal(states, rules.row, np.array([0, 1]), 0)
+assert kernels.play_one(states, rules.row, 0) == 0
+assert kernels.play_one(states, rules.row, 1) == 2
+found = sum(kernels.play_one.stats.cache_hits.values())
+print(*states["leader"], *states["thirds"][0], found)
+"""
+
+
+def copy_package(folder: Path) -> Path:
+    copied = folder / "tressette_env"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    return copied
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1, f"{path.name} has changed: write this edit anew"
+    path.write_text(text.replace(old, new))
+
+
+def play_one_trick(source: Path, cache: Path, **environment: str) -> list[int]:
+    """Winner and thirds of a trick as a new process plays it, and the machine code it found."""
+    result = subprocess.run(
+        [sys.executable, "-c", PLAY_ONE_TRICK],
+        cwd=source,
+        env=os.environ
+        | {"PYTHONPATH": str(source), "TRESSETTE_CACHE_DIR": str(cache)}
+        | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert not result.stderr
+    return [int(word) for word in result.stdout.split()]
+
+
+def test_an_edit_in_any_file_is_played_at_once_with_the_code_of_before_on_disk(
+    tmp_path: Path,
+) -> None:
+    """The stronger card takes the trick; edited, the weaker one does, or the bonus is another."""
+    package, cache = copy_package(tmp_path), tmp_path / "cache"
+    assert play_one_trick(tmp_path, cache) == [1, 0, 3, 0]
+    assert play_one_trick(tmp_path, cache) == [1, 0, 3, 1]  # from the disk
+    edit(package / "rules.py", "int(card > best)", "int(card < best)")
+    assert play_one_trick(tmp_path, cache) == [0, 3, 0, 0]
+    edit(package / "rulesets.py", "LAST_TRICK_THIRDS = 3", "LAST_TRICK_THIRDS = 6")
+    assert play_one_trick(tmp_path, cache) == [0, 6, 0, 0]
+    assert len(list((cache / "compiled").iterdir())) == 3
+
+
+def test_a_cache_folder_that_cannot_be_written_is_replaced(tmp_path: Path) -> None:
+    """A folder below a regular file cannot be made, whoever tries."""
+    blocked = tmp_path / "a_file"
+    blocked.write_text("")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    environment = {"TMPDIR": str(temporary)}
+    copy_package(tmp_path)
+    assert play_one_trick(tmp_path, blocked / "cache", **environment) == [1, 0, 3, 0]
+    assert play_one_trick(tmp_path, blocked / "cache", **environment) == [1, 0, 3, 1]
+    assert blocked.read_text() == ""
+    assert list(temporary.rglob("*.nbi"))
+
+
+@pytest.fixture
+def folder_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A copy of the package that the cache's folder is made from."""
+    package = copy_package(tmp_path)
+    monkeypatch.setattr(compiling, "_PACKAGE", package)
+    monkeypatch.setenv("TRESSETTE_CACHE_DIR", str(tmp_path / "cache"))
+    return package
+
+
+def fresh_folder(*sources: Path) -> Path:
+    compiling.cache_folder.cache_clear()
+    try:
+        return compiling.cache_folder(*sources)
+    finally:
+        compiling.cache_folder.cache_clear()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in PACKAGE.glob("*.py")))
+def test_any_changed_file_changes_the_folder(folder_of: Path, name: str) -> None:
+    before = fresh_folder()
+    assert fresh_folder() == before
+    path = folder_of / name
+    text = path.read_bytes()
+    path.write_bytes(text + b"\n")
+    assert fresh_folder() != before
+    path.write_bytes(text)
+    assert fresh_folder() == before
+
+
+def test_a_changed_file_of_another_package_changes_the_folder(
+    folder_of: Path, tmp_path: Path
+) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text("x = 1")
+    before = fresh_folder(agent)
+    assert before != fresh_folder()
+    agent.write_text("x = 2")
+    assert fresh_folder(agent) != before
+
+
+def test_another_numba_has_another_folder(folder_of: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fresh_folder()
+    monkeypatch.setattr(numba, "__version__", "0.0")
+    assert fresh_folder() != before
+
+
+def test_the_folder_is_named_by_the_variable(folder_of: Path, tmp_path: Path) -> None:
+    folder = fresh_folder()
+    assert folder.parent == tmp_path / "cache" / "compiled"
+    assert folder.is_dir()
+
+
+def test_importing_the_kit_leaves_numbas_own_cache_folder_alone() -> None:
+    code = """
+import numba
+before = numba.config.CACHE_DIR
+import tressette_env.kernels
+assert numba.config.CACHE_DIR == before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

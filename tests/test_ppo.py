@@ -1,0 +1,171 @@
+"""The PPO update: its loss by autograd of a plain reading, and what it must never do."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
+from tressette_train.config import PpoConfig
+from tressette_train.parallel import ShardWorkers
+from tressette_train.ppo import DivergedError, Ppo
+from tressette_train.rollout import Experience, Results
+
+FEATURES, DECISIONS = 12, 64
+
+
+def network(hidden_inputs: int = 0) -> ActorCritic:
+    critic = CriticSpec((8,), hidden_inputs) if hidden_inputs else CriticSpec()
+    return ActorCritic(NetworkSpec(FEATURES, (16,)), critic, torch.Generator().manual_seed(0))
+
+
+def experience(seed: int, model: ActorCritic, hidden: int = 0) -> Experience:
+    """Random decisions of which every second one is the learner's."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def integers(high: int, *shape: int) -> torch.Tensor:
+        return torch.randint(0, high, shape, generator=generator)
+
+    rows = 2 * DECISIONS
+    observations = integers(2, rows, FEATURES).to(torch.int8)
+    cards = integers(40, rows)
+    legal_sets = integers(1 << 40, rows) | (1 << cards)
+    masks = (legal_sets[:, None] >> torch.arange(40)) & 1
+    hidden_sets = integers(1 << 40, rows, hidden)
+    bits = ((hidden_sets[:, :, None] >> torch.arange(40)) & 1).flatten(1).float()
+    with torch.no_grad():
+        logits, values = model(observations.float(), bits if hidden else None)
+    log_probabilities = torch.log_softmax(logits.masked_fill(masks == 0, float("-inf")), 1)
+    return Experience(
+        observations,
+        hidden_sets,
+        legal_sets,
+        cards,
+        log_probabilities.gather(1, cards[:, None])[:, 0]
+        + 0.1 * torch.randn(rows, generator=generator),
+        values,
+        torch.randn(rows, generator=generator),
+        torch.arange(0, rows, 2),
+        Results(),
+    )
+
+
+def plain_loss(
+    model: ActorCritic, shard: Experience, advantages: torch.Tensor, config: PpoConfig
+) -> torch.Tensor:
+    """The loss, decision by decision, with probabilities of the legal cards only."""
+    losses = []
+    for index, row in enumerate(shard.rows.tolist()):
+        hidden = None
+        if shard.hidden_sets.shape[1]:
+            sets = shard.hidden_sets[row].tolist()
+            bits = [float(one >> card & 1) for one in sets for card in range(40)]
+            hidden = torch.tensor([bits])
+        logits, value = model(shard.observations[row : row + 1].float(), hidden)
+        legal = [card for card in range(40) if int(shard.legal_sets[row]) >> card & 1]
+        probabilities = torch.softmax(logits[0, legal], 0)
+        probability = probabilities[legal.index(int(shard.cards[row]))]
+        ratio = probability / shard.log_probabilities[row].exp()
+        advantage = advantages[index]
+        clipped = min(max(ratio, 1 - config.clip), 1 + config.clip)  # type: ignore[type-var]
+        surrogate = torch.min(ratio * advantage, torch.as_tensor(clipped) * advantage)
+        target = shard.advantages[row] + shard.values[row]
+        entropy = -(probabilities * probabilities.log()).sum()
+        losses.append(
+            -surrogate
+            + config.value_weight * (value[0] - target) ** 2 / 2
+            - config.entropy * entropy
+        )
+    return torch.stack(losses).mean()
+
+
+@pytest.mark.parametrize("hidden", [0, 1, 3])
+def test_gradients_are_those_of_a_plain_reading_of_the_loss(hidden: int) -> None:
+    model = network(40 * hidden)
+    config = PpoConfig(entropy=0.3, clip=0.1)
+    shard = experience(1, model, hidden)
+    advantages = shard.advantages[shard.rows]
+    ppo = Ppo(model, config)
+    found, stats = ppo.gradients(shard, torch.arange(DECISIONS), advantages, config.entropy)
+    expected = torch.autograd.grad(
+        plain_loss(model, shard, advantages, config), list(model.parameters())
+    )
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    assert 0 < float(stats[4]) < 1  # some ratios were clipped, some not
+
+
+def test_chosen_decisions_are_the_shards_and_the_others_do_not_count() -> None:
+    model = network()
+    shard = experience(1, model)
+    ppo = Ppo(model, PpoConfig())
+    chosen = torch.tensor([5, 9])
+    advantages = shard.advantages[shard.rows]
+    before, _ = ppo.gradients(shard, chosen, advantages, 0.0)
+    changed = dataclasses.replace(shard, observations=shard.observations.clone())
+    keep = shard.rows[chosen]
+    others = torch.ones(len(shard.observations), dtype=torch.bool)
+    others[keep] = False
+    changed.observations[others] = 1
+    after, _ = ppo.gradients(changed, chosen, advantages, 0.0)
+    assert all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+def updated(threads: int, shards: int = 2, minibatch: int = 32) -> list[torch.Tensor]:
+    model = network()
+    ppo = Ppo(model, PpoConfig(minibatch=minibatch, epochs=2))
+    parts = [experience(seed, model) for seed in range(shards)]
+    with ShardWorkers(threads) as workers:
+        ppo.update(parts, workers, 0.0, list(range(shards)))
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+def test_threads_change_nothing() -> None:
+    for one, other in zip(updated(1, 4), updated(4, 4), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_good_cards_become_more_likely() -> None:
+    model = network()
+    shard = experience(2, model)
+    advantages = torch.where(shard.cards < 20, 1.0, -1.0)
+    shard = dataclasses.replace(shard, advantages=advantages)
+    ppo = Ppo(model, PpoConfig(learning_rate=1e-2, learning_rate_final=1.0, entropy=0.0))
+
+    def low_share() -> float:
+        with torch.no_grad():
+            logits, _ = model(shard.observations.float())
+        return float(torch.softmax(logits, 1)[:, :20].sum(1).mean())
+
+    before = low_share()
+    with ShardWorkers(1) as workers:
+        for update in range(5):
+            ppo.update([shard], workers, 0.0, [update])
+    assert low_share() > before + 0.1
+
+
+def test_learning_rate_and_entropy_move_over_the_budget() -> None:
+    model = network()
+    config = PpoConfig(learning_rate=1e-3, learning_rate_final=0.0, entropy=0.4, entropy_final=0.5)
+    ppo = Ppo(model, config)
+    with ShardWorkers(1) as workers:
+        stats = ppo.update([experience(0, model)], workers, 0.5, [0])
+        assert stats.learning_rate == pytest.approx(5e-4)
+        assert stats.entropy_weight == pytest.approx(0.3)
+        before = [parameter.detach().clone() for parameter in model.parameters()]
+        ppo.update([experience(0, model)], workers, 1.0, [0])
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_stops_before_the_step(bad: float) -> None:
+    model = network()
+    shard = experience(0, model)
+    shard.advantages[shard.rows[3]] = bad
+    ppo = Ppo(model, PpoConfig())
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    with ShardWorkers(1) as workers, pytest.raises(DivergedError, match="not a finite number"):
+        ppo.update([shard], workers, 0.0, [0])
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))

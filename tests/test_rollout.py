@@ -1,0 +1,193 @@
+"""Rollouts: what is stored is what was played, and rewards are the margins of the deals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tressette_agents import make_agent
+from tressette_agents.networks import (
+    ActorCritic,
+    CriticSpec,
+    NetworkSpec,
+    masked_log_probabilities,
+    sample_cards,
+)
+from tressette_env import BatchTable, RuleSet, get_rules
+from tressette_env.observation import layout_for
+from tressette_train.config import (
+    CriticConfig,
+    OpponentsConfig,
+    RewardConfig,
+    RolloutConfig,
+    TrainConfig,
+)
+from tressette_train.opponents import Group, OpponentPool
+from tressette_train.rollout import Experience, ShardRollout, masks_of
+
+TABLES = 24
+
+
+def config_for(rules: str, **changes: object) -> TrainConfig:
+    values: dict[str, object] = {
+        "rules": rules,
+        "decisions": 1000,
+        "shards": 1,
+        "seed": 3,
+        "rollout": RolloutConfig(tables=TABLES),
+        "opponents": OpponentsConfig(agents={"greedy": 1.0, "random": 1.0}),
+    }
+    return TrainConfig.model_validate(values | changes)
+
+
+def network_for(rules: RuleSet, hidden_inputs: int = 0) -> ActorCritic:
+    critic = CriticSpec((8,), hidden_inputs) if hidden_inputs else CriticSpec()
+    spec = NetworkSpec(layout_for(rules).size, (16,))
+    return ActorCritic(spec, critic, torch.Generator().manual_seed(1))
+
+
+def collected(
+    config: TrainConfig, rules: RuleSet | None = None, update: int = 0
+) -> tuple[ShardRollout, list[Group], Experience, ActorCritic]:
+    rules = rules or get_rules(config.rules)
+    pool = OpponentPool.for_rules(config.opponents, rules)
+    others = rules.seats - 1 if config.critic.sees_all_hands else 0
+    network = network_for(rules, 40 * others)
+    if config.opponents.snapshots:
+        pool.add_snapshot(network.policy, 0)
+    rollout = ShardRollout(config, rules, 0)
+    groups = pool.seat(TABLES, seed=5)
+    return rollout, groups, rollout.collect(network, groups, update), network
+
+
+HOUSES = ["playmore", "gamelake", "gamelake_partners", "mini_2x4"]
+
+
+@pytest.mark.parametrize("name", HOUSES)
+@pytest.mark.parametrize("deals", [1, 2])
+def test_playing_the_stored_cards_again_meets_everything_that_was_stored(
+    name: str, deals: int
+) -> None:
+    config = config_for(
+        name,
+        rollout=RolloutConfig(tables=TABLES, deals=deals),
+        critic=CriticConfig(hidden=[8], sees_all_hands=True),
+    )
+    rollout, groups, _, _ = collected(config)
+    rules = rollout.rules
+    greedy = make_agent("greedy")
+    table = BatchTable(TABLES, rules, rollout.deal_seed)
+    lead = np.zeros(TABLES)
+    for ply in range(deals * rules.deck_size):
+        seats = table.seats
+        np.testing.assert_array_equal(rollout.seats[ply], seats)
+        np.testing.assert_array_equal(rollout.observations[ply], table.observations)
+        np.testing.assert_array_equal(rollout.legal_sets[ply], table.legal_sets)
+        for after in range(1, rules.seats):
+            hands = table.views((seats + after) % rules.seats)["hand"]
+            np.testing.assert_array_equal(rollout.hidden_sets[ply, :, after - 1], hands)
+        by_greedy = greedy.act_batch(table.views(), rules, np.zeros(TABLES, np.int64))
+        for group in groups:
+            place = group.tables
+            decides = rollout.is_learner[ply, place]
+            if group.opponent is None:
+                assert decides.all()
+                continue
+            learner_side = np.arange(place.start, place.stop) % 2
+            np.testing.assert_array_equal(decides, seats[place] % 2 == learner_side)
+            if group.name == "greedy":
+                chosen, expected = rollout.cards[ply, place], by_greedy[place]
+                np.testing.assert_array_equal(chosen[~decides], expected[~decides])
+        step = table.play(rollout.cards[ply])  # raises if a card was illegal
+        now = step.thirds[:, 0] - step.thirds[:, 1]
+        np.testing.assert_allclose(rollout.rewards[ply], (now - lead) / 10, atol=1e-6)
+        np.testing.assert_array_equal(rollout.is_over[ply], step.is_over)
+        lead = np.where(step.is_over, 0, now)
+    assert rollout.is_over[-1].all()
+
+
+@pytest.mark.parametrize("name", HOUSES)
+def test_the_learners_decisions_and_their_probabilities(name: str) -> None:
+    rollout, groups, experience, network = collected(config_for(name))
+    plies = rollout.num_plies
+    alone = groups[0].tables.stop
+    assert len(experience.rows) == alone * plies + (TABLES - alone) * plies // 2
+    assert {group.name for group in groups} == {"self", "greedy", "random", "snapshots"}
+    rows = experience.rows
+    with torch.no_grad():
+        logits, values = network(experience.observations[rows].float())
+        expected = masked_log_probabilities(logits, masks_of(experience.legal_sets[rows]))
+    found = expected.gather(1, experience.cards[rows, None])[:, 0]
+    torch.testing.assert_close(experience.log_probabilities[rows], found, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(experience.values[rows], values, atol=1e-4, rtol=1e-4)
+    assert float(found.min()) > -20  # no illegal card was drawn
+
+
+def test_results_are_the_learners_margins() -> None:
+    rollout, groups, experience, _ = collected(config_for("playmore"))
+    margins = 10 * rollout.rewards.sum(0)
+    for group in groups:
+        own = margins[group.tables]
+        if group.opponent is not None:
+            sides = np.arange(group.tables.start, group.tables.stop) % 2
+            own = np.where(sides == 1, -own, own)
+        assert experience.results.deals[group.name] == len(own)
+        assert experience.results.margin_thirds[group.name] == pytest.approx(own.sum(), abs=1e-3)
+        assert experience.results.wins[group.name] == (own > 0).sum()
+
+
+def test_house_rewards_are_the_margin_in_points_at_the_end() -> None:
+    config = config_for("playmore", reward=RewardConfig(kind="house", scale=11.0))
+    rollout, _, _, _ = collected(config)
+    assert not rollout.rewards[:-1].any()
+    margins = np.round(11 * rollout.rewards[-1]).astype(int)
+    assert set((np.abs(margins) % 2).tolist()) == {1}  # 11 points: 6-5, 7-4, ...
+    assert np.abs(margins).max() <= 11
+
+
+def test_where_fewest_win_rewards_are_turned_round() -> None:
+    rules = get_rules("playmore").replace(objective="fewest", cappotto="none")
+    config = config_for("playmore")
+    shard = ShardRollout(config, rules, 0)
+    table = BatchTable(TABLES, rules, shard.deal_seed)
+    shard.collect(network_for(rules), [Group("self", slice(0, TABLES))], 0)
+    for ply in range(40):
+        thirds = table.play(shard.cards[ply]).thirds
+    lead = (thirds[:, 0] - thirds[:, 1]) / 10
+    np.testing.assert_allclose(shard.rewards.sum(0), -lead, atol=1e-5)
+
+
+def test_an_update_draws_the_same_whatever_came_before() -> None:
+    config = config_for("mini_2x5")
+    rollout, groups, first, network = collected(config, update=2)
+    cards = first.cards.clone()
+    rollout.collect(network, groups, 0)
+    assert not torch.equal(cards, first.cards)  # the arrays are the rollout's own
+    again = rollout.collect(network, groups, 2)
+    assert torch.equal(again.cards, cards)
+    fresh = ShardRollout(config, rollout.rules, 0).collect(network, groups, 2)
+    assert torch.equal(fresh.cards, cards)
+
+
+def test_updates_and_shards_play_different_deals() -> None:
+    config = config_for("playmore", shards=2, rollout=RolloutConfig(tables=2 * TABLES))
+    rules = get_rules("playmore")
+    network, groups = network_for(rules), [Group("self", slice(0, TABLES))]
+    hands = set()
+    for shard in range(2):
+        rollout = ShardRollout(config, rules, shard)
+        for update in range(3):
+            rollout.collect(network, groups, update)
+            hands |= {row[:40].tobytes() for row in rollout.observations[0]}
+    assert len(hands) == 2 * 3 * TABLES
+
+
+def test_cards_are_drawn_with_their_probabilities() -> None:
+    logits = torch.tensor([2.0, 1.0, 0.0, 5.0]).log1p().repeat(40_000, 1)
+    masks = torch.tensor([True, True, True, False]).repeat(40_000, 1)
+    log_probabilities = masked_log_probabilities(logits, masks)
+    cards = sample_cards(log_probabilities, torch.Generator().manual_seed(0))
+    shares = torch.bincount(cards, minlength=4) / 40_000
+    # 3 : 2 : 1, five standard errors
+    torch.testing.assert_close(shares, torch.tensor([3, 2, 1, 0]) / 6, atol=0.0125, rtol=0)

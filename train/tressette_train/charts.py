@@ -1,0 +1,95 @@
+"""Charts of a run, as PNG."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tressette_agents.policy_file import write_whole
+from tressette_train.metrics import read_metrics
+
+__all__ = ["draw_learning_curve"]
+
+_SMOOTHING = 0.1  # share of the rows that a moving average covers
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
+
+
+def draw_learning_curve(folder: Path, title: str) -> Path | None:
+    """Draw a run's margins and the state of its policy over the decisions trained on.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder; ``learning_curve.png`` is written there.
+    title : str
+
+    Returns
+    -------
+    Path or None
+        The chart; None if there are no metrics yet.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    rows = read_metrics(folder)
+    if not rows:
+        return None
+    # The object interface draws without a display and leaves a notebook's own backend alone.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 6.5), layout="constrained", dpi=120)
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(2, 3, height_ratios=(3, 2))
+    top = figure.add_subplot(grid[0, :])
+    bottom = [figure.add_subplot(grid[1, column]) for column in range(3)]
+    _draw_margins(top, rows)
+    top.set_title(title, loc="left")
+    for axes, tag, label, colour in zip(
+        bottom,
+        ("policy/entropy", "critic/explained_variance", "policy/kl"),
+        ("entropy (nats)", "explained variance", "KL of an update (nats)"),
+        _COLOURS[:3],
+        strict=True,
+    ):
+        _draw(axes, rows, tag, None, colour)
+        axes.set_title(label, loc="left", fontsize=10)
+        axes.set_xlabel("million decisions", fontsize=9)
+    image = io.BytesIO()
+    figure.savefig(image, format="png")
+    path = folder / "learning_curve.png"
+    write_whole(path, image.getvalue())
+    return path
+
+
+def _draw_margins(axes: Any, rows: list[dict[str, float]]) -> None:
+    tags = sorted({tag for row in rows for tag in row if tag.startswith("margin_thirds/")})
+    for tag, colour in zip(tags, _COLOURS * (1 + len(tags) // len(_COLOURS)), strict=False):
+        _draw(axes, rows, tag, tag.partition("/")[2], colour)
+    axes.axhline(0, color="#888888", linewidth=0.8)
+    axes.set_ylabel("thirds a deal over the opponent, in training")
+    axes.set_xlabel("million decisions")
+    if tags:
+        axes.legend(loc="upper left", frameon=False)
+
+
+def _draw(
+    axes: Any, rows: list[dict[str, float]], tag: str, label: str | None, colour: str
+) -> None:
+    """Draw one metric: every update faintly, and its moving average."""
+    points = [(row["decisions"] / 1e6, row[tag]) for row in rows if tag in row]
+    if not points:
+        return
+    decisions, values = np.array(points).T
+    width = max(1, round(_SMOOTHING * len(values)))
+    smooth = np.convolve(values, np.ones(width) / width, mode="valid")
+    if width > 1:
+        axes.plot(decisions, values, color=colour, alpha=0.2, linewidth=0.8)
+    axes.plot(decisions[width - 1 :], smooth, color=colour, label=label)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,225 @@
+"""Training configs: every setting with its meaning and bounds, and the reader of the YAML files.
+
+A config is checked as a whole before anything starts. An error names the file, the line, the key,
+what was expected and what came (``config_file``).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from tressette_env.errors import did_you_mean
+from tressette_env.policies import installed_agents
+from tressette_env.randomness import MAX_SEED
+from tressette_env.rulesets import get_rules
+
+__all__ = [
+    "BenchmarkConfig",
+    "CheckpointConfig",
+    "CriticConfig",
+    "NetworkConfig",
+    "OpponentsConfig",
+    "PpoConfig",
+    "RewardConfig",
+    "RolloutConfig",
+    "TrainConfig",
+]
+
+
+class _Section(BaseModel):
+    """A part of a config: unknown keys are refused, values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class RolloutConfig(_Section):
+    """How experience is gathered between two updates."""
+
+    tables: int = Field(default=2048, ge=2, le=65536, description="tables that play at once")
+    deals: int = Field(default=1, ge=1, le=64, description="deals played at each table")
+
+
+class RewardConfig(_Section):
+    """What the learner is paid."""
+
+    kind: Literal["tricks", "house"] = Field(
+        default="tricks",
+        description="tricks: thirds won more than lost, trick by trick; house: the deal's margin "
+        "in the house's unit at its end",
+    )
+    scale: float = Field(default=10.0, gt=0, le=1000, description="rewards are divided by this")
+
+
+class NetworkConfig(_Section):
+    """The policy's network."""
+
+    kind: Literal["mlp"] = Field(default="mlp", description="fully connected layers with ReLU")
+    hidden: list[int] = Field(default=[256, 256], max_length=16, description="widths of its layers")
+
+    @field_validator("hidden")
+    @classmethod
+    def _check_widths(cls, widths: list[int]) -> list[int]:
+        return _check_widths(widths)
+
+
+class CriticConfig(_Section):
+    """The network that judges positions in training; no part of the policy."""
+
+    hidden: list[int] = Field(
+        default=[],
+        max_length=16,
+        description="widths of its own layers; empty: it shares the policy's",
+    )
+    sees_all_hands: bool = Field(
+        default=False, description="whether it sees the others' hands; needs layers of its own"
+    )
+
+    @field_validator("hidden")
+    @classmethod
+    def _check_widths(cls, widths: list[int]) -> list[int]:
+        return _check_widths(widths)
+
+    @model_validator(mode="after")
+    def _needs_layers(self) -> Self:
+        if self.sees_all_hands and not self.hidden:
+            raise ValueError(
+                "sees_all_hands needs layers of the critic's own: expected widths in "
+                "critic.hidden, got none"
+            )
+        return self
+
+
+class PpoConfig(_Section):
+    """The update. What has a ``_final`` moves in a straight line to that share of its value."""
+
+    learning_rate: float = Field(default=1e-3, gt=0, le=1, description="step size of Adam")
+    learning_rate_final: float = Field(
+        default=0.1, ge=0, le=10, description="at the end of the budget, as a share of the first"
+    )
+    epochs: int = Field(default=1, ge=1, le=100, description="passes over each rollout")
+    minibatch: int = Field(default=8192, ge=2, description="decisions an optimiser step")
+    clip: float = Field(default=0.2, gt=0, le=1, description="how far the policy's ratio counts")
+    entropy: float = Field(default=0.02, ge=0, le=10, description="weight of the entropy bonus")
+    entropy_final: float = Field(
+        default=0.25, ge=0, le=10, description="at the end of the budget, as a share of the first"
+    )
+    value_weight: float = Field(default=0.5, ge=0, le=100, description="weight of the value loss")
+    max_grad_norm: float = Field(default=0.5, gt=0, description="longer gradients are shortened")
+    gae_lambda: float = Field(default=0.95, ge=0, le=1, description="lambda of GAE; gamma is 1")
+
+
+class OpponentsConfig(_Section):
+    """Who sits at the tables that are not played by the learner alone."""
+
+    share: float = Field(
+        default=0.5, ge=0, le=1, description="share of the tables with an opponent from the pool"
+    )
+    agents: dict[str, float] = Field(
+        default={"greedy": 2.0, "random": 1.0},
+        description="agents by spec, each with its weight in the pool",
+    )
+    snapshots: float = Field(
+        default=1.0, ge=0, le=1e6, description="weight of earlier snapshots of the learner"
+    )
+    snapshot_every: int = Field(default=20, ge=1, description="updates between two snapshots")
+    keep: int = Field(default=10, ge=1, le=1000, description="snapshots kept, the newest ones")
+
+    @field_validator("agents")
+    @classmethod
+    def _check_agents(cls, agents: dict[str, float]) -> dict[str, float]:
+        for spec, weight in agents.items():
+            name = spec.partition(":")[0]
+            known = installed_agents()
+            if name not in known:
+                raise ValueError(
+                    f"unknown agent {name!r}{did_you_mean(name, known)} "
+                    f"(installed: {', '.join(sorted(known))})"
+                )
+            if not 0 <= weight <= 1e6:
+                raise ValueError(f"weight of {spec!r}: expected 0 to 1,000,000, got {weight}")
+        return agents
+
+    @model_validator(mode="after")
+    def _needs_somebody(self) -> Self:
+        if self.share > 0 and not any((*self.agents.values(), self.snapshots)):
+            raise ValueError(
+                "a share of the tables needs opponents: expected a weight above 0 in agents or "
+                "snapshots, or share: 0"
+            )
+        return self
+
+
+class CheckpointConfig(_Section):
+    """What is kept to go on from."""
+
+    every: int = Field(default=25, ge=1, description="updates between two checkpoints")
+
+
+class BenchmarkConfig(_Section):
+    """The measurement after training (``--benchmark``)."""
+
+    agents: list[str] = Field(default=["random", "greedy"], min_length=1)
+    deals: int = Field(default=2000, ge=2, description="shuffles, each played in every seating")
+    seed: int = Field(default=1, ge=0, le=MAX_SEED)
+
+
+class TrainConfig(_Section):
+    """A whole training run."""
+
+    rules: str = Field(default="playmore", description="rule set preset")
+    seed: int = Field(default=0, ge=0, le=MAX_SEED, description="decides everything random")
+    decisions: int = Field(ge=1, description="the learner's decisions to train on, in all")
+    shards: int = Field(
+        default=2,
+        ge=1,
+        le=256,
+        description="equal parts that every update is computed in; at most one thread each",
+    )
+    torch_threads: int | Literal["auto"] = Field(
+        default="auto",
+        description="threads that compute the shards; auto measures. Results do not depend on it",
+    )
+    rollout: RolloutConfig = RolloutConfig()
+    reward: RewardConfig = RewardConfig()
+    network: NetworkConfig = NetworkConfig()
+    critic: CriticConfig = CriticConfig()
+    ppo: PpoConfig = PpoConfig()
+    opponents: OpponentsConfig = OpponentsConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    benchmark: BenchmarkConfig = BenchmarkConfig()
+
+    @field_validator("rules")
+    @classmethod
+    def _check_rules(cls, rules: str) -> str:
+        return get_rules(rules).name
+
+    @field_validator("torch_threads", mode="before")
+    @classmethod
+    def _check_threads(cls, threads: object) -> object:
+        is_number = isinstance(threads, int) and not isinstance(threads, bool)
+        if threads != "auto" and not (is_number and threads in range(1, 257)):
+            raise ValueError(f"expected 'auto' or 1 to 256 threads, got {threads!r}")
+        return threads
+
+    @model_validator(mode="after")
+    def _check_shards(self) -> Self:
+        if self.rollout.tables % self.shards or self.rollout.tables < 2 * self.shards:
+            raise ValueError(
+                f"rollout.tables: expected a multiple of shards ({self.shards}), at least 2 tables "
+                f"a shard; got {self.rollout.tables}"
+            )
+        if self.ppo.minibatch < self.shards:
+            raise ValueError(
+                f"ppo.minibatch: expected at least one decision a shard ({self.shards}), "
+                f"got {self.ppo.minibatch}"
+            )
+        return self
+
+
+def _check_widths(widths: list[int]) -> list[int]:
+    for width in widths:
+        if not 1 <= width <= 8192:
+            raise ValueError(f"expected widths from 1 to 8192, got {width}")
+    return widths

@@ -1,0 +1,223 @@
+"""Two agents on the same deals, in both seatings: arrays of margins, deal by deal.
+
+All tables of a batch advance together, one card a call. Every deal is played twice: with the first
+agent on side 0, and with the agents swapped; same deck, same leader. What is played depends on the
+seed, the deal's number and the two agents, never on how many tables play at once: each decision has
+its own random number, from the seed, the side, the deal and the ply.
+
+Shapes: D deals, B tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tressette_agents.dice import decision_seeds
+from tressette_env.batch import BatchTable
+from tressette_env.cards import NUM_CARDS, card_list
+from tressette_env.errors import TressetteError
+from tressette_env.notation import card_text
+from tressette_env.policies import Agent
+from tressette_env.randomness import random_word
+from tressette_env.rules import side_of
+from tressette_env.rulesets import RuleSet
+
+__all__ = ["AgentFailedError", "PairedDeals", "play_pairing", "side_seed"]
+
+_SIDE_LANE = 7 << 60  # numbers of a seed from here on are the sides' seeds in match play
+
+Progress = Callable[[int], None]
+
+
+class AgentFailedError(TressetteError):
+    """An agent that raised, or returned something that is not a legal card for each view."""
+
+
+@dataclass(frozen=True)
+class PairedDeals:
+    """What every deal of a pairing gave in both seatings.
+
+    Column 0 of each array is the seating with the first agent on side 0 (seat 0; with four seats
+    also seat 2), column 1 the one with it on side 1.
+
+    Attributes
+    ----------
+    margins_thirds : int64[D, 2]
+        Thirds of the first agent less those of the second.
+    margins_house : int64[D, 2]
+        The same in the house's unit: whole points (R12) or thirds (R11); negated where less wins.
+    leads : bool[D, 2]
+        Whether the first agent's side led the first trick.
+    """
+
+    margins_thirds: npt.NDArray[np.int64]
+    margins_house: npt.NDArray[np.int64]
+    leads: npt.NDArray[np.bool_]
+
+
+def side_seed(seed: int, side: int) -> int:
+    """Seed of the dice of whoever plays a side.
+
+    It does not depend on who that is: naming the agents in the other order negates every margin
+    exactly, and an agent against itself has a margin of exactly zero in every pair.
+    """
+    return random_word(seed, _SIDE_LANE + side)
+
+
+def _sides(seats: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """``rules.side_of`` of many seats."""
+    of_seat = np.array([side_of(seat) for seat in range(4)])
+    return np.take(of_seat, seats)
+
+
+def play_pairing(
+    first: Agent,
+    second: Agent,
+    rules: RuleSet,
+    deals: int,
+    seed: int,
+    *,
+    batch_size: int = 4096,
+    on_progress: Progress | None = None,
+) -> PairedDeals:
+    """Play deals 0 to ``deals - 1`` of a seed in both seatings.
+
+    Parameters
+    ----------
+    first, second : Agent
+    rules : RuleSet
+    deals : int
+    seed : int
+    batch_size : int
+        Deals that advance together; changes the time and the memory taken, never the result.
+    on_progress : callable, optional
+        Called with the number of cards played since the last call.
+
+    Raises
+    ------
+    AgentFailedError
+        If an agent raises, or plays a card that it may not.
+    """
+    pair = _Pairing(first, second, rules, seed, on_progress or (lambda cards: None))
+    chunks = [
+        pair.play(start, min(batch_size, deals - start)) for start in range(0, deals, batch_size)
+    ]
+    return PairedDeals(
+        np.concatenate([chunk.margins_thirds for chunk in chunks]),
+        np.concatenate([chunk.margins_house for chunk in chunks]),
+        np.concatenate([chunk.leads for chunk in chunks]),
+    )
+
+
+@dataclass(frozen=True)
+class _Pairing:
+    first: Agent
+    second: Agent
+    rules: RuleSet
+    seed: int
+    on_progress: Progress
+
+    def play(self, start: int, deals: int) -> PairedDeals:
+        """Play deals ``start`` to ``start + deals - 1``, two tables each."""
+        tables = [
+            BatchTable(deals, self.rules, self.seed, first_deal=start) for _seating in range(2)
+        ]
+        numbers = np.tile(tables[0].deal_numbers, 2)
+        sides = np.repeat([0, 1], deals)  # the first agent's, at each of the 2 * deals tables
+        leads = _sides(np.concatenate([table.seats for table in tables])) == sides
+        for _ply in range(self.rules.deck_size):
+            views = np.concatenate([table.views() for table in tables])
+            cards = self._choose(views, numbers, sides)
+            steps = [
+                table.play(chosen) for table, chosen in zip(tables, np.split(cards, 2), strict=True)
+            ]
+            self.on_progress(len(cards))
+        side_0_thirds = np.stack([step.thirds[:, 0] - step.thirds[:, 1] for step in steps], 1)
+        side_0_house = np.stack([step.margins for step in steps], 1)
+        sign = np.array([1, -1])
+        return PairedDeals(side_0_thirds * sign, side_0_house * sign, leads.reshape(2, -1).T)
+
+    def _choose(
+        self,
+        views: npt.NDArray[np.void],
+        numbers: npt.NDArray[np.int64],
+        sides: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.int64]:
+        """Ask each agent for the cards of the tables where it is to act, one call each.
+
+        ``sides`` (int64[B]) are the first agent's.
+        """
+        to_act = _sides(views["seat"])
+        plies = views["ply"].astype(np.int64)
+        seeds = np.empty(len(views), np.int64)
+        for side in range(2):
+            at = np.flatnonzero(to_act == side)
+            seeds[at] = decision_seeds(side_seed(self.seed, side), numbers[at], plies[at])
+        cards = np.empty(len(views), np.int64)
+        for agent, is_asked in ((self.first, to_act == sides), (self.second, to_act != sides)):
+            at = np.flatnonzero(is_asked)
+            if len(at):
+                cards[at] = self._ask(agent, views[at], seeds[at], numbers[at])
+        return cards
+
+    def _ask(
+        self,
+        agent: Agent,
+        views: npt.NDArray[np.void],
+        seeds: npt.NDArray[np.int64],
+        numbers: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.int64]:
+        try:
+            answer = agent.act_batch(views, self.rules, seeds)
+        except Exception as error:
+            row, one = self._culprit(agent, views, seeds, error)
+            raise AgentFailedError(
+                f"agent {agent.spec!r} raised {type(one).__name__}: {one}; "
+                f"{self._where(views[row], int(numbers[row]))}"
+            ) from error
+        cards = np.asarray(answer)
+        if cards.shape != (len(views),) or cards.dtype.kind not in "iu":
+            raise AgentFailedError(
+                f"agent {agent.spec!r}: expected an integer array of shape ({len(views)},) from "
+                f"act_batch, a card number a view; got {cards.dtype}{list(cards.shape)}; "
+                f"{self._where(views[0], int(numbers[0]))}"
+            )
+        cards = cards.astype(np.int64)
+        is_card = (cards >= 0) & (cards < NUM_CARDS)
+        legal = is_card & ((views["legal"] >> np.where(is_card, cards, 0)) & 1).astype(np.bool_)
+        if not legal.all():
+            row = int(np.argmin(legal))
+            raise AgentFailedError(self._illegal(agent, views[row], int(cards[row]), numbers[row]))
+        return cards
+
+    def _culprit(
+        self, agent: Agent, views: Any, seeds: Any, error: Exception
+    ) -> tuple[int, Exception]:
+        """Find the first view that the agent fails on by itself, and how; else give ``error``."""
+        for row in range(len(views)):
+            try:
+                agent.act_batch(views[row : row + 1], self.rules, seeds[row : row + 1])
+            except Exception as one:
+                return row, one
+        return 0, error
+
+    def _illegal(self, agent: Agent, view: np.void, card: int, number: int) -> str:
+        came = card_text(card) if 0 <= card < NUM_CARDS else "no card"
+        legal = " ".join(f"{card_text(c)} ({c})" for c in card_list(int(view["legal"])))
+        return (
+            f"agent {agent.spec!r} played {came} ({card}), not legal; expected one of {legal}; "
+            f"{self._where(view, int(number))}"
+        )
+
+    def _where(self, view: np.void, number: int) -> str:
+        least = max(2, number + 1)
+        return (
+            f"deal {number} of seed {self.seed}, seat {view['seat']}, ply {view['ply']}; "
+            f"reproduce with: tressette eval {self.first.spec} {self.second.spec} "
+            f"--rules {self.rules.name} --deals {least} --seed {self.seed}"
+        )

@@ -1,0 +1,210 @@
+"""What training measures: one table of metrics, and the log that keeps them.
+
+TensorBoard, ``metrics.jsonl``, the charts and the glossary in ``docs/training.md`` all use it.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+__all__ = ["METRICS", "Metric", "MetricLog", "glossary", "read_metrics"]
+
+OPPONENT = "{opponent}"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes
+    ----------
+    tag : str
+        Its name in TensorBoard; ``{opponent}`` stands for each opponent of the pool.
+    formula : str
+    unit : str
+    good : str
+        What good looks like.
+    """
+
+    tag: str
+    formula: str
+    unit: str
+    good: str
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "margin_thirds/{opponent}",
+        "mean over the update's deals of the learner's thirds less the opponent's; cards are drawn "
+        "from the policy, as always in training",
+        "thirds a deal",
+        "rises, then flattens; the benchmark, which plays the most probable card, is higher",
+    ),
+    Metric(
+        "win_rate/{opponent}",
+        "share of the update's deals in which the learner took more thirds; a tie counts half",
+        "0 to 1",
+        "above 0.5 against every opponent; against snapshots slowly nearing 0.5 as learning slows",
+    ),
+    Metric(
+        "returns/mean",
+        "mean over the learner's decisions of the critic's target, A + V: the reward still to come",
+        "reward",
+        "rises with the share of tables against weaker opponents; near 0 in pure self-play",
+    ),
+    Metric(
+        "returns/std",
+        "standard deviation of the same targets",
+        "reward",
+        "steady; it says how much luck and skill there is to explain",
+    ),
+    Metric(
+        "losses/policy",
+        "-mean min(r A, clip(r, 1 - e, 1 + e) A), r the ratio of new to old probability",
+        "normalised advantage",
+        "slightly negative; its size says little",
+    ),
+    Metric(
+        "losses/value",
+        "mean of (V - target)^2 / 2",
+        "reward squared",
+        "falls quickly, then stays at the luck of the cards",
+    ),
+    Metric(
+        "policy/entropy",
+        "mean of -sum p log p over the legal cards",
+        "nats",
+        "falls slowly from about 1.3; near 0 early means that exploring has stopped",
+    ),
+    Metric(
+        "policy/kl",
+        "mean of r - 1 - log r: divergence of the rollout's policy from the new one",
+        "nats",
+        "0.001 to 0.02; above, the learning rate is too high",
+    ),
+    Metric(
+        "policy/clip_fraction",
+        "share of decisions with |r - 1| above ppo.clip",
+        "0 to 1",
+        "below 0.2",
+    ),
+    Metric(
+        "critic/explained_variance",
+        "1 - var(target - V) / var(target), V as it was in the rollout",
+        "up to 1",
+        "rises to 0.5 or more; below 0 the critic is worse than a constant",
+    ),
+    Metric(
+        "optimiser/grad_norm",
+        "mean length of the gradient before it is shortened to ppo.max_grad_norm",
+        "1",
+        "steady; leaps announce divergence",
+    ),
+    Metric("optimiser/learning_rate", "Adam's step size in this update", "1", "as configured"),
+    Metric("optimiser/entropy_weight", "weight of the entropy in the loss", "1", "as configured"),
+    Metric(
+        "speed/plays_per_second",
+        "cards played at all tables, over the time of rollout and update",
+        "1/s",
+        "steady; halves when another process takes a core",
+    ),
+    Metric(
+        "speed/decisions_per_second",
+        "the learner's decisions that were trained on, over the same time",
+        "1/s",
+        "as above; budgets count these decisions",
+    ),
+)
+
+
+def glossary() -> str:
+    """Return the table of metrics in Markdown, as ``docs/training.md`` holds it."""
+    lines = ["| tag | formula | unit | what good looks like |", "|---|---|---|---|"]
+    for metric in METRICS:
+        cells = (f"`{metric.tag}`", metric.formula, metric.unit, metric.good)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def _known_tag(tag: str) -> bool:
+    prefix = tag.partition("/")[0] + "/" + OPPONENT
+    return any(metric.tag in (tag, prefix) for metric in METRICS)
+
+
+class MetricLog:
+    """Writes one row an update, to TensorBoard and to ``metrics.jsonl``.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder.
+    first_update : int
+        Rows of this update and later ones, left by a run that was stopped, are dropped.
+
+    Raises
+    ------
+    OSError
+        From every method, if the files cannot be written.
+    """
+
+    FILE = "metrics.jsonl"
+    TENSORBOARD = "tensorboard"
+
+    def __init__(self, folder: Path, first_update: int = 0) -> None:
+        kept = [row for row in read_metrics(folder) if row["update"] < first_update]
+        purge_step = int(kept[-1]["decisions"]) + 1 if kept else None
+        self._file = (folder / self.FILE).open("w", encoding="utf-8")
+        self._file.writelines(json.dumps(row) + "\n" for row in kept)
+        self._file.flush()
+        self._board = _summary_writer(folder / self.TENSORBOARD, purge_step)
+
+    def write(self, row: dict[str, float]) -> None:
+        """Write a row: ``update``, ``decisions``, ``seconds`` and the metrics by tag."""
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+        for tag, value in row.items():
+            if "/" not in tag:
+                continue
+            assert _known_tag(tag), f"metric {tag} is not in METRICS"
+            self._board.add_scalar(tag, value, int(row["decisions"]))
+
+    def flush(self) -> None:
+        """Have everything on disk that was written."""
+        self._board.flush()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._file.close()
+        self._board.close()
+
+
+def _summary_writer(folder: Path, purge_step: int | None) -> SummaryWriter:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tensorboard's own, at import
+        from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder), purge_step=purge_step)
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of a run's ``metrics.jsonl``; without the file, none.
+
+    A last line that was cut off is left out.
+    """
+    file = folder / MetricLog.FILE
+    if not file.exists():
+        return []
+    rows = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            break
+    return rows

@@ -1,0 +1,201 @@
+"""Masked proximal policy optimisation: the loss and the update, on one screen.
+
+J. Schulman and others, "Proximal policy optimization algorithms", arXiv 1707.06347. Illegal cards
+have probability 0 in rollouts and in the loss (S. Huang and S. Ontanon, arXiv 2006.14171). Every
+minibatch is made of equal shares of the shards; their gradients are averaged in the shards' order.
+Shapes: M decisions of one shard in a minibatch, F features, A actions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tressette_agents.networks import ActorCritic, masked_log_probabilities
+from tressette_env.errors import TressetteError
+from tressette_train.config import PpoConfig
+from tressette_train.parallel import ShardWorkers
+from tressette_train.rollout import Experience, masks_of
+
+__all__ = ["DivergedError", "Ppo", "UpdateStats"]
+
+
+class DivergedError(TressetteError):
+    """A loss or gradient that is not a finite number; the weights are those before that step."""
+
+
+@dataclass(frozen=True)
+class UpdateStats:
+    """What one update measured, means over its minibatches; see ``metrics.METRICS``."""
+
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    kl: float
+    clip_fraction: float
+    grad_norm: float
+    explained_variance: float
+    learning_rate: float
+    entropy_weight: float
+
+
+class Ppo:
+    """The learner: a network, its optimiser, and the update.
+
+    Parameters
+    ----------
+    network : ActorCritic
+        Trained in place.
+    config : PpoConfig
+    """
+
+    def __init__(self, network: ActorCritic, config: PpoConfig) -> None:
+        self.network = network
+        self.config = config
+        self.parameters = list(network.parameters())
+        self.optimizer = torch.optim.Adam(self.parameters, config.learning_rate, eps=1e-5)
+
+    def update(
+        self,
+        experiences: list[Experience],
+        workers: ShardWorkers,
+        progress: float,
+        seeds: list[int],
+    ) -> UpdateStats:
+        """Improve the network with one rollout.
+
+        Parameters
+        ----------
+        experiences : list of Experience
+            One a shard, all with the same number of decisions.
+        workers : ShardWorkers
+        progress : float
+            Share of the budget used, 0 to 1: where learning rate and entropy weight are.
+        seeds : list of int
+            For each shard, what draws the order of its decisions.
+
+        Raises
+        ------
+        DivergedError
+            If a gradient is not finite; the step is not made.
+        """
+        config = self.config
+        learning_rate = config.learning_rate * _share(config.learning_rate_final, progress)
+        entropy_weight = config.entropy * _share(config.entropy_final, progress)
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate
+        normalized = _normalize([shard.advantages[shard.rows] for shard in experiences])
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        decisions = len(experiences[0].rows)
+        steps = max(1, round(decisions * len(experiences) / config.minibatch))
+        bounds = np.linspace(0, decisions, steps + 1).astype(int).tolist()
+        sums, norms = torch.zeros(5), []
+        for _ in range(config.epochs):
+            orders = [torch.randperm(decisions, generator=one) for one in generators]
+            for start, end in pairwise(bounds):
+                parts = [
+                    (shard, order[start:end], advantages)
+                    for shard, order, advantages in zip(
+                        experiences, orders, normalized, strict=True
+                    )
+                ]
+                results = workers.map(lambda part: self.gradients(*part, entropy_weight), parts)
+                norms.append(self._step([gradients for gradients, _ in results]))
+                for _, stats in results:
+                    sums += stats
+        count = config.epochs * steps * len(experiences)
+        policy_loss, value_loss, entropy, kl, clip_fraction = (sums / count).tolist()
+        return UpdateStats(
+            policy_loss=policy_loss,
+            value_loss=value_loss,
+            entropy=entropy,
+            kl=kl,
+            clip_fraction=clip_fraction,
+            grad_norm=float(np.mean(norms)),
+            explained_variance=_explained_variance(experiences),
+            learning_rate=learning_rate,
+            entropy_weight=entropy_weight,
+        )
+
+    def gradients(
+        self, shard: Experience, chosen: Tensor, advantages: Tensor, entropy_weight: float
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """Gradients of the loss on some of a shard's decisions; changes nothing.
+
+        Parameters
+        ----------
+        shard : Experience
+        chosen : int64[M]
+            Which of the shard's N decisions.
+        advantages : float32[N]
+            Normalised, for the shard's decisions in order.
+        entropy_weight : float
+
+        Returns
+        -------
+        gradients : tuple of Tensor
+            One for each of ``parameters``.
+        stats : float32[5]
+            Policy loss, value loss, entropy, KL from the rollout's policy, clipped share.
+        """
+        rows = shard.rows[chosen]
+        advantages = advantages[chosen]
+        targets = shard.advantages[rows] + shard.values[rows]
+        hidden = None
+        if shard.hidden_sets.shape[1]:
+            hidden = masks_of(shard.hidden_sets[rows]).flatten(1).float()
+        logits, values = self.network(shard.observations.index_select(0, rows).float(), hidden)
+        all_log_probabilities = masked_log_probabilities(logits, masks_of(shard.legal_sets[rows]))
+        log_probabilities = all_log_probabilities.gather(1, shard.cards[rows, None])[:, 0]
+
+        log_ratio = log_probabilities - shard.log_probabilities[rows]
+        ratio = log_ratio.exp()
+        clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
+        policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
+        value_loss = 0.5 * (values - targets).square().mean()
+        entropy = -(all_log_probabilities.exp() * all_log_probabilities).sum(1).mean()
+        loss = policy_loss + self.config.value_weight * value_loss - entropy_weight * entropy
+        gradients = torch.autograd.grad(loss, self.parameters)
+
+        with torch.no_grad():
+            kl = (ratio - 1 - log_ratio).mean()  # Schulman's k3: never negative
+            clip_fraction = ((ratio - 1).abs() > self.config.clip).float().mean()
+            stats = torch.stack((policy_loss, value_loss, entropy, kl, clip_fraction))
+        return gradients, stats
+
+    def _step(self, shards: list[tuple[Tensor, ...]]) -> float:
+        """Make one step of Adam along the shards' mean gradient; return its norm."""
+        for parameter, parts in zip(self.parameters, zip(*shards, strict=True), strict=True):
+            parameter.grad = sum(parts[1:], parts[0]) / len(parts)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
+        if not bool(norm.isfinite()):
+            raise DivergedError(
+                f"the gradient is not a finite number (norm {norm.item()}); a smaller "
+                "ppo.learning_rate may help"
+            )
+        self.optimizer.step()
+        return float(norm)
+
+
+def _share(final: float, progress: float) -> float:
+    """Return what is left of a value that moves from 1 to ``final``."""
+    return 1 + (final - 1) * min(max(progress, 0.0), 1.0)
+
+
+def _normalize(shards: list[Tensor]) -> list[Tensor]:
+    """Shift and scale all advantages together to mean 0 and standard deviation 1."""
+    together = torch.cat(shards)
+    mean, deviation = together.mean(), together.std() + 1e-8
+    return [(shard - mean) / deviation for shard in shards]
+
+
+def _explained_variance(experiences: list[Experience]) -> float:
+    """Share of the variance of the critic's targets that its values in the rollout explained."""
+    errors = torch.cat([shard.advantages[shard.rows] for shard in experiences])
+    values = torch.cat([shard.values[shard.rows] for shard in experiences])
+    variance = (errors + values).var()
+    return float(1 - errors.var() / variance) if variance > 0 else 0.0

@@ -1,0 +1,267 @@
+"""Rollouts: whole deals at many tables, the learner's decisions kept for training.
+
+All tables of a rule set advance together: a deal has as many plies as the deck has cards. Shapes:
+T plies, B tables, F features, H seats beside the one to act, N decisions of the learner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tressette_agents.networks import ActorCritic, masked_log_probabilities, sample_cards
+from tressette_env.batch import BatchTable
+from tressette_env.batch_views import masks_of as legal_masks_of
+from tressette_env.cards import NUM_CARDS
+from tressette_env.randomness import MAX_SEED
+from tressette_env.rulesets import RuleSet
+from tressette_train.advantages import generalized_advantages
+from tressette_train.config import TrainConfig
+from tressette_train.opponents import Group, Snapshot
+from tressette_train.parallel import stream_seed
+
+__all__ = ["Experience", "Results", "ShardRollout", "masks_of"]
+
+_DEALS, _CARDS, _DICE = range(3)  # purposes of random streams
+
+
+@dataclass
+class Results:
+    """How the finished deals ended, for each opponent.
+
+    Attributes
+    ----------
+    deals, wins, margin_thirds : dict of str to float
+        Sums by group name. Wins count the learner's, a tie as a half; margins are its thirds less
+        the opponent's (or the reverse, where fewest win). For "self" they are side 0's.
+    """
+
+    deals: dict[str, float] = field(default_factory=dict)
+    wins: dict[str, float] = field(default_factory=dict)
+    margin_thirds: dict[str, float] = field(default_factory=dict)
+
+    def add(self, name: str, margins: npt.NDArray[np.float32]) -> None:
+        """Add finished deals, by the learner's margins in thirds."""
+        wins = float((margins > 0).sum()) + float((margins == 0).sum()) / 2
+        for sums, value in (
+            (self.deals, float(len(margins))),
+            (self.wins, wins),
+            (self.margin_thirds, float(margins.sum())),
+        ):
+            sums[name] = sums.get(name, 0.0) + value
+
+    def merge(self, other: Results) -> None:
+        """Add another shard's results."""
+        for name in other.deals:
+            self.deals[name] = self.deals.get(name, 0.0) + other.deals[name]
+            self.wins[name] = self.wins.get(name, 0.0) + other.wins[name]
+            self.margin_thirds[name] = self.margin_thirds.get(name, 0.0) + other.margin_thirds[name]
+
+
+@dataclass(frozen=True)
+class Experience:
+    """The learner's decisions of one shard's rollout.
+
+    Attributes
+    ----------
+    observations : int8[T * B, F]
+        Of all decisions; ``rows`` says which are the learner's.
+    hidden_sets : int64[T * B, H]
+        Card sets of the hands of the seats after the one to act; H is 0 if the critic sees none.
+    legal_sets, cards : int64[T * B]
+    log_probabilities, values, advantages : float32[T * B]
+    rows : int64[N]
+    results : Results
+    """
+
+    observations: Tensor
+    hidden_sets: Tensor
+    legal_sets: Tensor
+    cards: Tensor
+    log_probabilities: Tensor
+    values: Tensor
+    advantages: Tensor
+    rows: Tensor
+    results: Results
+
+
+def masks_of(card_sets: Tensor) -> Tensor:
+    """Return card sets int64[...] as masks bool[..., 40]."""
+    masks = legal_masks_of(card_sets.numpy().reshape(-1))
+    return torch.from_numpy(masks).view(*card_sets.shape, NUM_CARDS)
+
+
+class ShardRollout:
+    """Plays one shard's tables and owns the arrays that they fill.
+
+    Parameters
+    ----------
+    config : TrainConfig
+    rules : RuleSet
+    shard : int
+    """
+
+    def __init__(self, config: TrainConfig, rules: RuleSet, shard: int) -> None:
+        self.config = config
+        self.rules = rules
+        self.shard = shard
+        self.num_tables = config.rollout.tables // config.shards
+        self.num_plies = config.rollout.deals * rules.deck_size
+        self.deal_seed = stream_seed(config.seed, _DEALS, 0, shard)
+        self._reward_sign = -1 if rules.fewest_wins else 1
+        shape = (self.num_plies, self.num_tables)
+        features = self._new_table(0).layout.size
+        others = rules.seats - 1 if config.critic.sees_all_hands else 0
+        self.observations = np.zeros((*shape, features), np.int8)
+        self.hidden_sets = np.zeros((*shape, others), np.int64)
+        self.legal_sets = np.zeros(shape, np.int64)
+        self.cards = np.zeros(shape, np.int64)
+        self.seats = np.zeros(shape, np.int8)
+        self.log_probabilities = np.zeros(shape, np.float32)
+        self.values = np.zeros(shape, np.float32)
+        self.rewards = np.zeros(shape, np.float32)
+        self.is_over = np.zeros(shape, np.bool_)
+        self.is_learner = np.zeros(shape, np.bool_)
+
+    def _new_table(self, update: int) -> BatchTable:
+        """Tables at the deals of an update: the same decks whatever was played before."""
+        first = update * self.config.rollout.deals * self.num_tables
+        return BatchTable(self.num_tables, self.rules, self.deal_seed, first_deal=first)
+
+    def collect(self, network: ActorCritic, groups: list[Group], update: int) -> Experience:
+        """Play the deals of an update.
+
+        Parameters
+        ----------
+        network : ActorCritic
+        groups : list of Group
+            Who plays at which tables. At an opponent's tables the learner is side 0 at even ones.
+        update : int
+            Number of the update; draws decks, cards and the opponents' dice.
+
+        Returns
+        -------
+        Experience
+            Its arrays are this object's: the next call overwrites them.
+        """
+        generator = torch.Generator()
+        generator.manual_seed(stream_seed(self.config.seed, _CARDS, update, self.shard))
+        dice = np.random.default_rng(stream_seed(self.config.seed, _DICE, update, self.shard))
+        table = self._new_table(update)
+        learner_side = self._learner_sides(groups)
+        lead_before = np.zeros(self.num_tables, np.float32)
+        results = Results()
+        with torch.inference_mode():
+            for ply in range(self.num_plies):
+                self._observe(table, ply, learner_side)
+                self._choose_for_learner(network, ply, generator)
+                for group in groups:
+                    if group.opponent is not None:
+                        self._choose_for_opponent(group, table, ply, generator, dice)
+                lead_before = self._play(table, ply, groups, learner_side, lead_before, results)
+        return self._experience(results)
+
+    def _learner_sides(self, groups: list[Group]) -> npt.NDArray[np.int8]:
+        """Return the side that the learner plays at each table, int8[B]; -1: both."""
+        sides = np.full(self.num_tables, -1, np.int8)
+        for group in groups:
+            if group.opponent is not None:
+                sides[group.tables] = np.arange(group.tables.start, group.tables.stop) % 2
+        return sides
+
+    def _observe(self, table: BatchTable, ply: int, learner_side: npt.NDArray[np.int8]) -> None:
+        seats = table.seats
+        table.observe(seats, self.observations[ply])
+        self.seats[ply] = seats
+        self.legal_sets[ply] = table.legal_sets
+        self.is_learner[ply] = (learner_side < 0) | (seats % 2 == learner_side)
+        for after in range(self.hidden_sets.shape[2]):
+            other = (seats + after + 1) % self.rules.seats
+            self.hidden_sets[ply, :, after] = table.views(other)["hand"]
+
+    def _choose_for_learner(
+        self, network: ActorCritic, ply: int, generator: torch.Generator
+    ) -> None:
+        rows = np.flatnonzero(self.is_learner[ply])
+        hidden = None
+        if self.hidden_sets.shape[2]:
+            hidden = masks_of(torch.from_numpy(self.hidden_sets[ply, rows])).flatten(1).float()
+        logits, values = network(torch.from_numpy(self.observations[ply, rows]).float(), hidden)
+        masks = masks_of(torch.from_numpy(self.legal_sets[ply, rows]))
+        log_probabilities = masked_log_probabilities(logits, masks)
+        cards = sample_cards(log_probabilities, generator)
+        self.cards[ply, rows] = cards.numpy()
+        chosen = log_probabilities.gather(1, cards[:, None])[:, 0]
+        self.log_probabilities[ply, rows] = chosen.numpy()
+        self.values[ply, rows] = values.numpy()
+
+    def _choose_for_opponent(
+        self,
+        group: Group,
+        table: BatchTable,
+        ply: int,
+        generator: torch.Generator,
+        dice: np.random.Generator,
+    ) -> None:
+        rows = np.flatnonzero(~self.is_learner[ply, group.tables]) + group.tables.start
+        if not len(rows):
+            return
+        if isinstance(group.opponent, Snapshot):
+            observations = torch.from_numpy(self.observations[ply, rows]).float()
+            masks = masks_of(torch.from_numpy(self.legal_sets[ply, rows]))
+            logits = group.opponent.network(observations)
+            cards = sample_cards(masked_log_probabilities(logits, masks), generator)
+            self.cards[ply, rows] = cards.numpy()
+        elif group.opponent is not None:
+            seeds = dice.integers(0, MAX_SEED, len(rows), np.int64, endpoint=True)
+            views = table.views()[rows]
+            self.cards[ply, rows] = group.opponent.act_batch(views, self.rules, seeds)
+
+    def _play(
+        self,
+        table: BatchTable,
+        ply: int,
+        groups: list[Group],
+        learner_side: npt.NDArray[np.int8],
+        lead_before: npt.NDArray[np.float32],
+        results: Results,
+    ) -> npt.NDArray[np.float32]:
+        """Play the chosen cards; return side 0's lead in thirds, float32[B], 0 for a new deal."""
+        step = table.play(self.cards[ply])
+        lead = (step.thirds[:, 0] - step.thirds[:, 1]).astype(np.float32) * self._reward_sign
+        if self.config.reward.kind == "tricks":
+            self.rewards[ply] = (lead - lead_before) / self.config.reward.scale
+        else:
+            self.rewards[ply] = step.margins / self.config.reward.scale
+        self.is_over[ply] = step.is_over
+        if step.is_over.any():
+            margins = np.where(learner_side == 1, -lead, lead)
+            for group in groups:
+                results.add(group.name, margins[group.tables][step.is_over[group.tables]])
+        return np.where(step.is_over, np.float32(0), lead)
+
+    def _experience(self, results: Results) -> Experience:
+        advantages = generalized_advantages(
+            self.seats,
+            self.rewards,
+            self.values,
+            self.is_over,
+            self.rules.seats,
+            self.config.ppo.gae_lambda,
+        )
+        flat = self.num_plies * self.num_tables
+        return Experience(
+            torch.from_numpy(self.observations.reshape(flat, -1)),
+            torch.from_numpy(self.hidden_sets.reshape(flat, self.hidden_sets.shape[2])),
+            torch.from_numpy(self.legal_sets.reshape(-1)),
+            torch.from_numpy(self.cards.reshape(-1)),
+            torch.from_numpy(self.log_probabilities.reshape(-1)),
+            torch.from_numpy(self.values.reshape(-1)),
+            torch.from_numpy(advantages.reshape(-1)),
+            torch.from_numpy(np.flatnonzero(self.is_learner.reshape(-1))),
+            results,
+        )

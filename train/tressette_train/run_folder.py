@@ -1,0 +1,141 @@
+"""The folder of a run: what lies where, and one clear line when it cannot be written.
+
+::
+
+    runs/NAME/
+      config.yaml                 every setting of the run
+      policy.safetensors          the policy: ``learned:runs/NAME`` plays it
+      checkpoints/                the newest states of the training, to go on from
+      metrics.jsonl, tensorboard/ what was measured, a row an update
+      learning_curve.png
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from tressette_agents.policy_file import POLICY_FILE, write_whole
+from tressette_env.errors import RunFolderError
+from tressette_train.config import TrainConfig
+
+__all__ = ["RunFolder", "default_folder"]
+
+RUNS = Path("runs")
+
+
+def default_folder(config_file: Path, runs: Path = RUNS) -> Path:
+    """Return the first of ``runs/STEM``, ``runs/STEM-2``, ... that does not exist."""
+    name, number = config_file.stem, 1
+    folder = runs / name
+    while folder.exists():
+        number += 1
+        folder = runs / f"{name}-{number}"
+    return folder
+
+
+class RunFolder:
+    """Paths of a run, and writing to them.
+
+    Parameters
+    ----------
+    path : Path
+        An existing folder; ``create`` makes a new one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.policy = path / POLICY_FILE
+        self.checkpoints = path / "checkpoints"
+        self.tensorboard = path / "tensorboard"
+        self.chart = path / "learning_curve.png"
+
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """Raise ``RunFolderError`` unless the folder is empty, or does not exist."""
+        try:
+            if path.exists() and not path.is_dir():
+                raise RunFolderError(f"run folder {path}: expected a folder, this is a file")
+            if path.exists() and any(path.iterdir()):
+                raise RunFolderError(
+                    f"run folder {path} already holds files: choose another --name or --run-dir, "
+                    f"or go on with the run in it: tressette train --resume {path}"
+                )
+        except OSError as error:
+            raise RunFolderError(_unwritable(path, error)) from error
+
+    @classmethod
+    def create(cls, path: Path, config: TrainConfig) -> RunFolder:
+        """Make the folder of a new run, with its config.
+
+        Raises
+        ------
+        RunFolderError
+            If it holds anything already, or cannot be written; nothing is left behind then.
+        """
+        cls.check_free(path)
+        try:
+            missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+                folder = cls(path)
+                text = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
+                write_whole(path / "config.yaml", text.encode())
+                folder.checkpoints.mkdir()
+            except OSError:
+                for made in missing:
+                    with contextlib.suppress(OSError):
+                        made.rmdir()
+                raise
+        except OSError as error:
+            raise RunFolderError(_unwritable(path, error)) from error
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Open the folder of an earlier run, to go on with it.
+
+        Raises
+        ------
+        RunFolderError
+            If there is no run in it, or it cannot be written.
+        """
+        folder = cls(path)
+        if not folder.checkpoints.is_dir():
+            raise RunFolderError(
+                f"run folder {path}: there is no run to resume; expected a folder that 'tressette "
+                "train' made, such as runs/quick"
+            )
+        try:
+            with tempfile.TemporaryFile(dir=path):
+                pass
+        except OSError as error:
+            raise RunFolderError(_unwritable(path, error)) from error
+        return folder
+
+    @contextlib.contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Turn an ``OSError`` of the block into a ``RunFolderError`` that says what is safe."""
+        try:
+            yield
+        except OSError as error:
+            kept = sorted(self.checkpoints.glob("*.safetensors"))
+            rest = "no checkpoint had been written"
+            if kept:
+                rest = (
+                    f"the checkpoint {kept[-1].name} is whole; make room or give access, and go on "
+                    f"with: tressette train --resume {self.path}"
+                )
+            message = f"{_unwritable(self.path, error)}, while writing {what}; {rest}"
+            raise RunFolderError(message) from error
+
+
+def _unwritable(path: Path, error: OSError) -> str:
+    reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
+    return f"run folder {os.fspath(path)}: cannot be written: {reason}"

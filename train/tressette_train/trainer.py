@@ -1,0 +1,307 @@
+"""The training loop: collect, improve, log, keep. ``Trainer.train`` is its table of contents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
+from tressette_agents.policy_file import save_policy
+from tressette_env.cards import NUM_CARDS
+from tressette_env.observation import layout_for
+from tressette_env.rulesets import get_rules
+from tressette_train import checkpoint as checkpoints
+from tressette_train.checkpoint import Counters
+from tressette_train.config import TrainConfig
+from tressette_train.metrics import MetricLog
+from tressette_train.opponents import SELF, Group, OpponentPool
+from tressette_train.parallel import ShardWorkers, choose_threads, stream_seed
+from tressette_train.ppo import DivergedError, Ppo, UpdateStats
+from tressette_train.rollout import Experience, Results, ShardRollout
+from tressette_train.run_folder import RunFolder
+
+__all__ = ["Display", "Trainer", "make_network"]
+
+# Purposes of random streams; rollout.py has 0 to 2.
+_WEIGHTS, _SEATING, _ORDER, _TRIAL = range(10, 14)
+_TRIAL_DECISIONS = 4096
+
+
+class Display(Protocol):
+    """What a trainer tells a person."""
+
+    def message(self, text: str) -> None:
+        """Show a line."""
+        ...
+
+    def begin(self, counters: Counters) -> None:
+        """Start the clock; ``counters`` are those before the first update."""
+        ...
+
+    def progress(self, counters: Counters, total: int, row: dict[str, float]) -> None:
+        """Show how far training is, after an update; ``row`` is what was logged."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Silent:
+    """A display that shows nothing."""
+
+    def message(self, text: str) -> None:
+        """Show nothing."""
+
+    def begin(self, counters: Counters) -> None:
+        """Show nothing."""
+
+    def progress(self, counters: Counters, total: int, row: dict[str, float]) -> None:
+        """Show nothing."""
+
+
+def make_network(config: TrainConfig) -> ActorCritic:
+    """Return the network of a config with its first weights, decided by the seed."""
+    rules = get_rules(config.rules)
+    spec = NetworkSpec(layout_for(rules).size, tuple(config.network.hidden), config.network.kind)
+    hidden_inputs = NUM_CARDS * (rules.seats - 1) if config.critic.sees_all_hands else 0
+    critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
+    generator = torch.Generator().manual_seed(stream_seed(config.seed, _WEIGHTS, 0, 0))
+    return ActorCritic(spec, critic, generator)
+
+
+class Trainer:
+    """One training run.
+
+    Parameters
+    ----------
+    config : TrainConfig
+    folder : RunFolder
+        Made for this run, or opened to resume one.
+    display : Display, optional
+
+    Raises
+    ------
+    TressetteError
+        If an opponent of the pool cannot be made, or does not play the rules.
+    """
+
+    def __init__(
+        self, config: TrainConfig, folder: RunFolder, display: Display | None = None
+    ) -> None:
+        self.config = config
+        self.folder = folder
+        self.display: Display = display or _Silent()
+        self.rules = get_rules(config.rules)
+        self.layout = layout_for(self.rules)
+        self.pool = OpponentPool.for_rules(config.opponents, self.rules)
+        self.network = make_network(config)
+        self.ppo = Ppo(self.network, config.ppo)
+        self.shards = [ShardRollout(config, self.rules, shard) for shard in range(config.shards)]
+        self.counters = Counters()
+        self.stop_requested = False
+        self._saved_update = -1
+
+    def resume(self) -> None:
+        """Go on from the newest whole checkpoint in the folder.
+
+        Raises
+        ------
+        RunFolderError, PolicyFileError
+            If there is none, or it does not fit the config.
+        """
+        found = checkpoints.newest_checkpoint(self.folder.checkpoints, self.display.message)
+        checkpoints.restore(
+            found, self.network, self.ppo.optimizer, self.pool, self.rules, self.layout
+        )
+        self.counters = found.counters
+        self._saved_update = found.counters.update
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the budget of decisions is used up."""
+        return self.counters.decisions >= self.config.decisions
+
+    def train(self) -> None:
+        """Train until the budget is used up or ``stop_requested`` is set; then save.
+
+        Raises
+        ------
+        RunFolderError
+            If a file cannot be written; the last checkpoint is whole.
+        DivergedError
+            If a gradient is not finite; the checkpoint from before that update is kept.
+        """
+        with self.folder.writing("the metrics"):
+            log = MetricLog(self.folder.path, self.counters.update)
+        try:
+            with ShardWorkers(self._choose_threads()) as workers:
+                self.save()
+                self.display.begin(self.counters)
+                while not self.is_finished and not self.stop_requested:
+                    started = time.perf_counter()
+                    groups = self._seat_opponents()
+                    experiences = self._collect(workers, groups)
+                    stats = self._improve(workers, experiences)
+                    self._count(experiences, time.perf_counter() - started)
+                    self._log(log, experiences, stats, time.perf_counter() - started)
+                    if self.counters.update % self.config.opponents.snapshot_every == 0:
+                        self.pool.add_snapshot(self.network.policy, self.counters.update)
+                    if self.counters.update % self.config.checkpoint.every == 0:
+                        self.save()
+            self.save()
+        finally:
+            with self.folder.writing("the metrics"):
+                log.close()
+
+    def save(self) -> None:
+        """Write a checkpoint and the policy file, unless those of this update are there.
+
+        Raises
+        ------
+        RunFolderError
+            If they cannot be written.
+        """
+        if self._saved_update == self.counters.update and self.folder.policy.exists():
+            return
+        with self.folder.writing("a checkpoint"):
+            checkpoints.save_checkpoint(
+                self.folder.checkpoints,
+                self.config,
+                self.network,
+                self.ppo.optimizer,
+                self.pool,
+                self.counters,
+                self.rules,
+                self.layout,
+            )
+        with self.folder.writing("the policy"):
+            training = {
+                "updates": self.counters.update,
+                "decisions": self.counters.decisions,
+                "plays": self.counters.plays,
+                "config": self.config.model_dump(mode="json"),
+            }
+            save_policy(self.folder.policy, self.network.policy, self.rules, self.layout, training)
+        self._saved_update = self.counters.update
+
+    def _choose_threads(self) -> int:
+        """Return the number of threads: the config's, or the quickest in a short measurement."""
+        fixed = self.config.torch_threads
+        if isinstance(fixed, int):
+            return min(fixed, self.config.shards)
+        threads, seconds = choose_threads(self.config.shards, self._trial())
+        times = ", ".join(f"{count}: {time_ * 1000:.0f} ms" for count, time_ in seconds.items())
+        self.display.message(
+            f"threads: {threads} (measured for a piece of an update: {times}; "
+            "torch_threads fixes the number, results do not depend on it)"
+        )
+        return threads
+
+    def _trial(self) -> Callable[[ShardWorkers], None]:
+        """Return a piece of real work for all shards; it changes nothing."""
+        generator = torch.Generator().manual_seed(stream_seed(self.config.seed, _TRIAL, 0, 0))
+        shape = (_TRIAL_DECISIONS, self.layout.size)
+        observations = torch.randint(0, 2, shape, generator=generator, dtype=torch.int8)
+        policy, parameters = self.network.policy, list(self.network.policy.parameters())
+
+        def piece(_: int) -> None:
+            loss = policy(observations.float()).square().mean()
+            torch.autograd.grad(loss, parameters)
+
+        def trial(workers: ShardWorkers) -> None:
+            workers.map(piece, range(self.config.shards))
+
+        return trial
+
+    def _seat_opponents(self) -> list[list[Group]]:
+        """Return the groups of each shard."""
+        return [
+            self.pool.seat(
+                shard.num_tables,
+                stream_seed(self.config.seed, _SEATING, self.counters.update, shard.shard),
+            )
+            for shard in self.shards
+        ]
+
+    def _collect(self, workers: ShardWorkers, groups: list[list[Group]]) -> list[Experience]:
+        self.network.eval()
+        update = self.counters.update
+
+        def collect(shard: ShardRollout) -> Experience:
+            return shard.collect(self.network, groups[shard.shard], update)
+
+        return workers.map(collect, self.shards)
+
+    def _improve(self, workers: ShardWorkers, experiences: list[Experience]) -> UpdateStats:
+        self.network.train()
+        update = self.counters.update
+        seeds = [
+            stream_seed(self.config.seed, _ORDER, update, shard.shard) for shard in self.shards
+        ]
+        used = self.counters.decisions / self.config.decisions
+        try:
+            return self.ppo.update(experiences, workers, used, seeds)
+        except DivergedError as error:
+            raise DivergedError(
+                f"training stopped in update {update + 1}: {error}; the policy and checkpoint of "
+                f"update {self._saved_update} in {self.folder.path} are kept"
+            ) from None
+
+    def _count(self, experiences: list[Experience], seconds: float) -> None:
+        self.counters.update += 1
+        self.counters.decisions += sum(len(shard.rows) for shard in experiences)
+        self.counters.plays += sum(len(shard.cards) for shard in experiences)
+        self.counters.seconds += seconds
+
+    def _log(
+        self,
+        log: MetricLog,
+        experiences: list[Experience],
+        stats: UpdateStats,
+        seconds: float,
+    ) -> None:
+        plays = sum(len(shard.cards) for shard in experiences)
+        decisions = sum(len(shard.rows) for shard in experiences)
+        row: dict[str, float] = {
+            "update": self.counters.update - 1,
+            "decisions": self.counters.decisions,
+            "seconds": round(self.counters.seconds, 3),
+            **_outcomes(experiences),
+            **_returns(experiences),
+            "losses/policy": stats.policy_loss,
+            "losses/value": stats.value_loss,
+            "policy/entropy": stats.entropy,
+            "policy/kl": stats.kl,
+            "policy/clip_fraction": stats.clip_fraction,
+            "critic/explained_variance": stats.explained_variance,
+            "optimiser/grad_norm": stats.grad_norm,
+            "optimiser/learning_rate": stats.learning_rate,
+            "optimiser/entropy_weight": stats.entropy_weight,
+            "speed/plays_per_second": plays / seconds,
+            "speed/decisions_per_second": decisions / seconds,
+        }
+        with self.folder.writing("the metrics"):
+            log.write(row)
+        self.display.progress(self.counters, self.config.decisions, row)
+
+
+def _outcomes(experiences: list[Experience]) -> dict[str, float]:
+    """Return margin and win rate against each opponent of the pool."""
+    results = Results()
+    for shard in experiences:
+        results.merge(shard.results)
+    row: dict[str, float] = {}
+    for name, deals in results.deals.items():
+        if name != SELF and deals:
+            row[f"margin_thirds/{name}"] = results.margin_thirds[name] / deals
+            row[f"win_rate/{name}"] = results.wins[name] / deals
+    return row
+
+
+def _returns(experiences: list[Experience]) -> dict[str, float]:
+    targets: Any = torch.cat(
+        [(shard.advantages + shard.values)[shard.rows] for shard in experiences]
+    )
+    return {"returns/mean": float(targets.mean()), "returns/std": float(targets.std())}
