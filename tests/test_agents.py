@@ -10,10 +10,10 @@ import pytest
 import scipy.stats
 
 from tressette_agents import make_agent
-from tressette_agents.dice import decision_seeds
 from tressette_agents.greedy import cheapest, dearest, is_master
 from tressette_agents.random import random_card
 from tressette_env.batch import BatchTable
+from tressette_env.batch_dice import decision_seeds
 from tressette_env.cards import card_list, card_set
 from tressette_env.errors import AgentSpecError
 from tressette_env.notation import card_text, deck_text, parse_card, parse_deck, parse_hand
@@ -185,6 +185,7 @@ def test_greedy_wins_with_the_suit_led_though_any_card_may_be_played() -> None:
         ("D:24", "KD 5D 6D", "2D"),  # the first to play is an opponent, the viewer last
         ("D:24", "KD", "2D"),  # second to play: the cheapest that wins as things stand
         ("D:7 C:3", "AD 2D 3D", "7D"),  # cannot win
+        ("D:24", "KD 3B 5D", "2D"),  # the partner's 3 of another suit does not win
         # points of the partner's own card count, whoever is winning
         ("D:34", "4D KD 2D", "3D"),
     ],

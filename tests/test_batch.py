@@ -20,6 +20,7 @@ from tressette_env.observation import layout_for
 from tressette_env.rulesets import playable_presets
 
 PLAYABLE = playable_presets()
+THIRDS_OF_SIDES = ("thirds_own", "thirds_other")
 
 
 def lowest(table: BatchTable) -> npt.NDArray[np.int64]:
@@ -57,7 +58,7 @@ def test_a_number_of_tables_that_is_none_is_refused(wrong: Any) -> None:
         ({"seed": 2**63}, "seed: expected an integer from 0 to"),
         ({"rules": "plymore"}, "did you mean 'playmore'"),
         ({"deals": []}, "deals: expected at least one deal, got none"),
-        ({"deals": [(range(40), 2)]}, "deals: expected a leader 0 to 1 in deal 0, got 2"),
+        ({"deals": [(range(40), 2)]}, "deals: leader of deal 0: expected a seat, 0 to 1; got 2"),
         ({"deals": [(range(40), 0), (range(39), 0)]}, "expected 40 cards, got 39; missing: 39"),
     ],
 )
@@ -382,12 +383,14 @@ def test_the_end_of_the_last_episode_can_be_observed_after_the_new_deal() -> Non
         before = table.observe(np.zeros(3, int))
         step = table.play(lowest(table))
         assert step.is_over.all()
-        ended = table.observe(np.zeros(3, int), last=True)
-        assert (ended[:, layout["hand"].slice] == 0).all()
-        assert (ended[:, layout["stock"].slice] == 0).all()
-        assert (ended[:, layout["thirds_own"].slice].sum(1) == step.thirds[:, 0]).all()
-        assert (ended[:, layout["thirds_other"].slice].sum(1) == step.thirds[:, 1]).all()
-        assert ended[:, layout["played"].slice].sum() == 3 * 40
+        for seat in (1, 0):
+            ended = table.observe(np.full(3, seat), last=True)
+            assert (ended[:, layout["hand"].slice] == 0).all()
+            assert (ended[:, layout["stock"].slice] == 0).all()
+            own, other = (ended[:, layout[name].slice].sum(1) for name in THIRDS_OF_SIDES)
+            assert (own == step.thirds[:, seat]).all()
+            assert (other == step.thirds[:, 1 - seat]).all()
+            assert ended[:, layout["played"].slice].sum() == 3 * 40
         assert (before[:, layout["played"].slice].sum(1) == 39).all()
     play_plies(table, 5)
     assert (table.observe(np.zeros(3, int), last=True) == ended).all()

@@ -44,20 +44,19 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def play_one_trick(source: Path, cache: Path, **environment: str) -> list[int]:
+def play_one_trick(source: Path, cache: Path, warning: str = "") -> list[int]:
     """Winner and thirds of a trick as a new process plays it, and the machine code it found."""
     result = subprocess.run(
         [sys.executable, "-c", PLAY_ONE_TRICK],
         cwd=source,
-        env=os.environ
-        | {"PYTHONPATH": str(source), "TRESSETTE_CACHE_DIR": str(cache)}
-        | environment,
+        env=os.environ | {"PYTHONPATH": str(source), "TRESSETTE_CACHE_DIR": str(cache)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    assert not result.stderr
+    assert len(result.stderr.splitlines()) == (1 if warning else 0)
+    assert warning in result.stderr
     return [int(word) for word in result.stdout.split()]
 
 
@@ -75,18 +74,17 @@ def test_an_edit_in_any_file_is_played_at_once_with_the_code_of_before_on_disk(
     assert len(list((cache / "compiled").iterdir())) == 3
 
 
-def test_a_cache_folder_that_cannot_be_written_is_replaced(tmp_path: Path) -> None:
+def test_without_a_folder_that_can_be_written_every_process_compiles_and_says_so(
+    tmp_path: Path,
+) -> None:
     """A folder below a regular file cannot be made, whoever tries."""
     blocked = tmp_path / "a_file"
     blocked.write_text("")
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    environment = {"TMPDIR": str(temporary)}
     copy_package(tmp_path)
-    assert play_one_trick(tmp_path, blocked / "cache", **environment) == [1, 0, 3, 0]
-    assert play_one_trick(tmp_path, blocked / "cache", **environment) == [1, 0, 3, 1]
+    for _ in range(2):
+        found = play_one_trick(tmp_path, blocked / "cache", "cannot keep compiled code in")
+        assert found == [1, 0, 3, 0]
     assert blocked.read_text() == ""
-    assert list(temporary.rglob("*.nbi"))
 
 
 @pytest.fixture
@@ -98,7 +96,7 @@ def folder_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return package
 
 
-def fresh_folder(*sources: Path) -> Path:
+def fresh_folder(*sources: Path) -> Path | None:
     compiling.cache_folder.cache_clear()
     try:
         return compiling.cache_folder(*sources)

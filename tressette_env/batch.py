@@ -17,7 +17,7 @@ from tressette_env import kernels
 from tressette_env.batch_step import STEP_DTYPE, BatchStep
 from tressette_env.batch_views import masks_of
 from tressette_env.cards import NUM_CARDS, card_list
-from tressette_env.deals import check_deck
+from tressette_env.deals import check_deck, check_leader
 from tressette_env.errors import IllegalCardError, OptionError, shown
 from tressette_env.notation import card_text
 from tressette_env.observation import layout_for
@@ -447,11 +447,8 @@ def _deal_list(
         return np.empty((0, rules.deck_size + 1), np.int64)
     rows = []
     for number, (deck, leader) in enumerate(deals):
-        if leader not in range(rules.seats):
-            raise OptionError(
-                f"deals: expected a leader 0 to {rules.seats - 1} in deal {number}, got {leader!r}"
-            )
-        rows.append([*check_deck(deck, rules), int(leader)])
+        seat = check_leader(leader, rules, f"deals: leader of deal {number}")
+        rows.append([*check_deck(deck, rules), seat])
     if not rows:
         raise OptionError("deals: expected at least one deal, got none")
     return np.array(rows, np.int64)

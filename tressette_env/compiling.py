@@ -7,9 +7,9 @@ Importing this module loads numba; the first call on a fresh machine compiles fo
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import inspect
+import logging
 import os
 import sys
 import tempfile
@@ -27,16 +27,17 @@ __all__ = ["cache_folder", "compiled", "register_module"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_LOG = logging.getLogger("tressette")
 _PACKAGE = Path(__file__).parent
 _registered: set[str] = set()
 
 
 @cache
-def cache_folder(*sources: Path) -> Path:
+def cache_folder(*sources: Path) -> Path | None:
     """Folder for machine code that depends on this package and on the given files.
 
-    ``TRESSETTE_CACHE_DIR`` overrides the user's cache folder; where that cannot be written, the
-    folder for temporary files is used.
+    ``TRESSETTE_CACHE_DIR`` overrides the user's cache folder. None where that cannot be written:
+    every process then compiles for itself, and a warning is logged.
     """
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     for path in (*sorted(_PACKAGE.glob("*.py")), *sources):
@@ -48,8 +49,14 @@ def cache_folder(*sources: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / f"tressette-{getpass.getuser()}" / name
+    except OSError as error:
+        _LOG.warning(
+            "cannot keep compiled code in %s (%s): compiling in every process; set "
+            "TRESSETTE_CACHE_DIR to a folder that can be written",
+            folder,
+            error.strerror,
+        )
+        return None
     return folder
 
 
@@ -81,6 +88,9 @@ def compiled(function: Function, *modules: ModuleType) -> Function:
     for module in modules:
         register_module(module)
     folder = cache_folder(*(Path(str(module.__file__)) for module in modules))
+    if folder is None:
+        uncached: Function = numba.njit(function, nogil=True)
+        return uncached
     # numba reads its cache folder when the dispatcher is made; other users' setting is put back.
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from tressette_env.cards import NUM_CARDS
-from tressette_env.errors import DeckError, shown
+from tressette_env.errors import DeckError, OptionError, shown
 from tressette_env.randomness import stream_next, stream_output, threefry
 from tressette_env.rulesets import RuleSet
 
-__all__ = ["check_deck", "deck_of", "first_leader", "leader_from", "shuffle"]
+__all__ = ["check_deck", "check_leader", "deck_of", "first_leader", "leader_from", "shuffle"]
 
 _WORD = 0xFFFFFFFF
 _LANE = 1 << 30  # in the counter's high word: which pair of words of a deal
@@ -105,6 +105,20 @@ def check_deck(deck: Iterable[object], rules: RuleSet) -> tuple[int, ...]:
             f"{', '.join(map(str, missing))}"
         )
     return tuple(cards)
+
+
+def check_leader(leader: object, rules: RuleSet, name: str = "leader") -> int:
+    """Return the leader's seat as an int.
+
+    Raises
+    ------
+    OptionError
+        If it is not a seat of the rule set.
+    """
+    is_integer = isinstance(leader, (int, np.integer)) and not isinstance(leader, bool)
+    if not is_integer or leader not in range(rules.seats):
+        raise OptionError(f"{name}: expected a seat, 0 to {rules.seats - 1}; got {shown(leader)}")
+    return int(leader)  # type: ignore[call-overload, no-any-return]
 
 
 def _ranges(deck: tuple[int, ...]) -> str:

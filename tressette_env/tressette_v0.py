@@ -18,7 +18,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from tressette_env import full_state, kernels, rendering
 from tressette_env.cards import NUM_CARDS, card_list
-from tressette_env.deals import check_deck, deck_of
+from tressette_env.deals import check_deck, check_leader, deck_of
 from tressette_env.errors import IllegalCardError, OptionError, StepOrderError, did_you_mean, shown
 from tressette_env.match import MATCH_OPEN, house_margin, house_total, match_margin
 from tressette_env.notation import card_text, record_text
@@ -329,7 +329,7 @@ class raw_env(AECEnv[str, Any, Any]):
             state = self._states.view(np.recarray)[0]
             done = self.episode == "deal" or state.match_result != MATCH_OPEN
             if self.reward == "house" and self.episode == "deal":
-                margin = house_margin(state, self.rules) / house_total(self.rules)
+                margin = int(house_margin(state, self.rules)) / house_total(self.rules)
             elif self.reward == "house":
                 margin = float(match_margin(state))
             if done:
@@ -389,12 +389,7 @@ class raw_env(AECEnv[str, Any, Any]):
         deck = options.get("deck")
         leader = options.get("leader")
         if leader is not None:
-            is_integer = isinstance(leader, (int, np.integer)) and not isinstance(leader, bool)
-            if not is_integer or not 0 <= leader < self.rules.seats:
-                raise OptionError(
-                    f"leader: expected a seat, 0 to {self.rules.seats - 1}; got {shown(leader)}"
-                )
-            leader = int(leader)
+            leader = check_leader(leader, self.rules)
         return None if deck is None else check_deck(deck, self.rules), leader
 
     def _check_card(self, action: Any) -> int:

@@ -16,6 +16,7 @@ from gymnasium.vector.utils import batch_space
 
 from tressette_env import kernels
 from tressette_env.batch import BatchTable
+from tressette_env.batch_dice import decision_seeds
 from tressette_env.batch_views import masks_of
 from tressette_env.cards import NUM_CARDS
 from tressette_env.errors import OptionError, StepOrderError, shown
@@ -247,13 +248,8 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
             waiting = waiting[(turns[waiting] != self._learners[waiting]) & ~ended[waiting]]
             if len(waiting) == 0:
                 return
-            seeds = np.empty(len(waiting), np.int64)
-            kernels.decision_seeds(
-                self.table.seed,
-                self.table.deal_numbers[waiting],
-                self.table.plies[waiting],
-                seeds,
-            )
+            numbers, plies = self.table.deal_numbers[waiting], self.table.plies[waiting]
+            seeds = decision_seeds(self.table.seed, numbers, plies)
             cards = self.opponent.act_batch(self.table.views_at(waiting), self.rules, seeds)
             self._play(waiting, np.asarray(cards).astype(np.int64), ended, rewards)
 

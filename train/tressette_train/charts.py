@@ -72,7 +72,7 @@ def _draw_margins(axes: Any, rows: list[dict[str, float]]) -> None:
     for tag, colour in zip(tags, _COLOURS * (1 + len(tags) // len(_COLOURS)), strict=False):
         _draw(axes, rows, tag, tag.partition("/")[2], colour)
     axes.axhline(0, color="#888888", linewidth=0.8)
-    axes.set_ylabel("thirds a deal over the opponent, in training")
+    axes.set_ylabel("thirds a deal over the opponent")
     axes.set_xlabel("million decisions")
     if tags:
         axes.legend(loc="upper left", frameon=False)

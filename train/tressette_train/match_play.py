@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tressette_agents.dice import decision_seeds
 from tressette_env.batch import BatchTable
+from tressette_env.batch_dice import decision_seeds
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.errors import TressetteError
 from tressette_env.notation import card_text

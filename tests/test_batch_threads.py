@@ -1,0 +1,406 @@
+"""Tables shared among threads, deals from a list, and the calls on some of the tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tressette_env import BatchStep, BatchTable
+from tressette_env.batch_step import STEP_DTYPE
+from tressette_env.cards import NUM_CARDS, card_list
+from tressette_env.deals import deck_of, first_leader
+from tressette_env.errors import DeckError, IllegalCardError, OptionError
+from tressette_env.rulesets import get_rules, playable_presets
+from tressette_env.view import VIEW_DTYPE, View
+
+HOUSES = playable_presets()
+STEP_FIELDS = ("legal_sets", "thirds", "margins", "seats", "is_over")
+TABLES = 67  # shares of different sizes, whatever the number of threads
+
+
+def lowest(sets: Any) -> Any:
+    return np.bitwise_count((sets & -sets) - 1).astype(np.int64)
+
+
+def assert_same_step(one: BatchStep, two: BatchStep) -> None:
+    for field in STEP_FIELDS:
+        assert (getattr(one, field) == getattr(two, field)).all(), field
+
+
+def assert_same_tables(one: BatchTable, two: BatchTable) -> None:
+    assert (one.snapshot() == two.snapshot()).all()
+
+
+def blank_step(rows: int) -> BatchStep:
+    return BatchStep(np.zeros(rows, STEP_DTYPE))
+
+
+# ---------------------------------------------------------------------------------------- threads
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("rules", HOUSES)
+def test_play_and_observe_do_not_depend_on_threads(rules: str, threads: int) -> None:
+    one = BatchTable(TABLES, rules, 7, num_threads=1)
+    many = BatchTable(TABLES, rules, 7, num_threads=threads)
+    rng = np.random.default_rng(0)
+    for _ in range(2 * one.rules.deck_size + 3):
+        assert (one.observe() == many.observe()).all()
+        seats = rng.integers(0, one.rules.seats, TABLES)
+        assert (one.observe(seats) == many.observe(seats)).all()
+        assert (one.observe(seats, last=True) == many.observe(seats, last=True)).all()
+        assert (one.legal_masks == many.legal_masks).all()
+        cards = random_cards(one, rng)
+        assert_same_step(one.play(cards), many.play(cards))
+    assert_same_tables(one, many)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("rules", HOUSES)
+def test_random_play_does_not_depend_on_threads(rules: str, episode: str, threads: int) -> None:
+    one = BatchTable(TABLES, rules, 7, episode=episode, num_threads=1)
+    many = BatchTable(TABLES, rules, 7, episode=episode, num_threads=threads)
+    shape = (TABLES, one.layout.size)
+    masks = [np.zeros((TABLES, NUM_CARDS), np.bool_) for _ in range(2)]
+    observations = [np.zeros(shape, np.int8) for _ in range(2)]
+    for seed, plies in enumerate((1, 39, 100)):
+        steps = [
+            table.play_randomly(plies, seed, masks=masks[index], observations=observations[index])
+            for index, table in enumerate((one, many))
+        ]
+        assert_same_step(*steps)
+        assert (masks[0] == masks[1]).all()
+        assert (observations[0] == observations[1]).all()
+    assert_same_tables(one, many)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_fewer_tables_than_threads(threads: int) -> None:
+    for tables in (1, 2, 3):
+        table = BatchTable(tables, seed=1, num_threads=threads)
+        assert table.num_threads == min(threads, tables)
+        alone = BatchTable(tables, seed=1)
+        for _ in range(45):
+            cards = lowest(alone.legal_sets)
+            assert_same_step(alone.play(cards), table.play(cards))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("where", [0, 30, TABLES - 1])
+def test_an_illegal_card_moves_no_table_on_any_thread(threads: int, where: int) -> None:
+    table = BatchTable(TABLES, seed=3, num_threads=threads)
+    table.play_randomly(11)
+    before = table.snapshot()
+    cards = lowest(table.legal_sets)
+    cards[where] = int((~table.legal_masks[where]).argmax())
+    cards[where + 1 :] = 99  # the first one is named
+    with pytest.raises(IllegalCardError, match=f"table {where}, seat") as caught:
+        table.play(cards)
+    assert caught.value.legal == tuple(card_list(int(table.legal_sets[where])))
+    assert (table.snapshot() == before).all()
+
+
+def random_cards(table: BatchTable, rng: np.random.Generator) -> Any:
+    return np.array([rng.choice(np.flatnonzero(mask)) for mask in table.legal_masks])
+
+
+# ------------------------------------------------------------------------------------ random play
+
+
+@pytest.mark.parametrize("rules", ["playmore", "gamelake_partners", "mini_2x5"])
+def test_random_play_writes_what_the_table_says(rules: str) -> None:
+    """Masks and observations are those before the card; a call of n plies is n calls of one."""
+    table, whole = BatchTable(9, rules, 5), BatchTable(9, rules, 5)
+    masks = np.zeros((9, NUM_CARDS), np.bool_)
+    observations = np.zeros((9, table.layout.size), np.int8)
+    plies = 2 * table.rules.deck_size
+    for _ in range(plies):
+        expected_masks, expected = table.legal_masks, table.observations
+        step = table.play_randomly(1, seed=4, masks=masks, observations=observations)
+        assert (masks == expected_masks).all()
+        assert (observations == expected).all()
+        assert (step.legal_sets == table.legal_sets).all()
+        assert (step.seats == table.seats).all()
+    assert_same_step(step, whole.play_randomly(plies, seed=4))
+    assert_same_tables(table, whole)
+
+
+def test_random_play_does_not_depend_on_the_number_of_tables() -> None:
+    few, many = BatchTable(3, seed=5, first_deal=4), BatchTable(9, seed=5)
+    few.play_randomly(30, seed=1)
+    many.play_randomly(30, seed=1)
+    assert (few.observe() == many.observe()[4:7]).all()
+
+
+def test_random_cards_are_uniform() -> None:
+    """The first card of ten: each place in the hand about equally often."""
+    table = BatchTable(20_000, seed=2)
+    hands = table.legal_masks
+    before = table.legal_sets
+    table.play_randomly(1, seed=9)
+    played = table.snapshot()[0]["plays"][:, 0].astype(np.int64)
+    places = np.take_along_axis(hands.cumsum(1), played[:, None], 1)[:, 0] - 1
+    assert ((before >> played) & 1).all()
+    counts = np.bincount(places, minlength=10)
+    chi_square = ((counts - 2000) ** 2 / 2000).sum()
+    assert chi_square < 33.7  # 9 degrees of freedom: once in 10,000
+
+
+@pytest.mark.parametrize(
+    ("buffers", "word"),
+    [
+        ({"masks": np.zeros((3, 40), np.int8)}, "masks"),
+        ({"masks": np.zeros((2, 40), np.bool_)}, "masks"),
+        ({"masks": np.zeros((3, 80), np.bool_)[:, ::2]}, "masks"),
+        ({"observations": np.zeros((3, 400), np.uint8)}, "observations"),
+        ({"observations": np.zeros((3, 401), np.int8)}, "observations"),
+    ],
+)
+def test_random_play_refuses_buffers_of_another_kind(buffers: dict[str, Any], word: str) -> None:
+    table = BatchTable(3, seed=0)
+    before = table.snapshot()
+    with pytest.raises(OptionError, match=word):
+        table.play_randomly(1, **buffers)
+    assert (table.snapshot() == before).all()
+
+
+# ----------------------------------------------------------------------------------- deals by list
+
+
+@pytest.mark.parametrize("rules", ["playmore", "gamelake_partners", "mini_2x4"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_listed_deals_are_played_in_turn(rules: str, threads: int) -> None:
+    house = get_rules(rules)
+    deals = [(deck_of(house, 11, k), k % house.seats) for k in range(5)]
+    table = BatchTable(3, rules, 0, deals=deals, num_threads=threads)
+    for _ in range(4):  # table b plays entries b, b + 3, b + 6, ..., modulo 5
+        numbers = table.deal_numbers
+        for row in range(3):
+            deck, leader = deals[int(numbers[row]) % 5]
+            assert table.seats[row] == leader
+            for seat in range(house.seats):
+                hand = deck[house.hand_size * seat : house.hand_size * (seat + 1)]
+                assert card_list(table.view(row, seat).hand) == sorted(hand)
+        step = table.play_randomly(house.deck_size, seed=1)
+        assert step.is_over.all()
+        assert (table.deal_numbers == numbers + 3).all()
+
+
+def test_a_list_of_the_seeds_deals_gives_the_seeds_games() -> None:
+    house = get_rules("playmore")
+    deals = [(deck_of(house, 11, k), first_leader(house, 11, k)) for k in range(12)]
+    listed, seeded = BatchTable(4, seed=11, deals=deals), BatchTable(4, seed=11)
+    for _ in range(110):
+        assert (listed.observe() == seeded.observe()).all()
+        assert_same_step(listed.play_randomly(1), seeded.play_randomly(1))
+
+
+def test_a_list_may_start_anywhere_and_be_read_once() -> None:
+    house = get_rules("mini_2x4")
+    deals = [(deck_of(house, 1, k), 0) for k in range(3)]
+    table = BatchTable(2, house, 0, deals=iter(deals), first_deal=2)
+    assert (table.deal_numbers == [2, 3]).all()
+    assert card_list(table.view(0, 0).hand) == sorted(deals[2][0][:2])
+    assert card_list(table.view(1, 0).hand) == sorted(deals[0][0][:2])
+
+
+def test_in_a_match_the_lead_passes_on_whatever_the_list_says() -> None:
+    house = get_rules("gamelake")
+    deals = [(deck_of(house, 1, k), 1) for k in range(3)]
+    table = BatchTable(1, house, 0, episode="match", deals=deals)
+    assert table.seats[0] == 1
+    table.play_randomly(40)
+    assert table.totals.any()
+    assert table.seats[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("deals", "error", "word"),
+    [
+        ([], OptionError, "at least one"),
+        ([(range(40), 2)], OptionError, "leader"),
+        ([(range(40), -1)], OptionError, "leader"),
+        ([(range(39), 0)], DeckError, "39"),
+        ([(range(40), 0), ([0] * 40, 0)], DeckError, "once"),
+    ],
+)
+def test_bad_lists(deals: Any, error: type[Exception], word: str) -> None:
+    with pytest.raises(error, match=word):
+        BatchTable(2, seed=0, deals=deals)
+
+
+# ------------------------------------------------------------------- the end of the last episode
+
+
+@pytest.mark.parametrize("rules", ["playmore", "cuperativa", "gamelake_partners", "mini_2x5"])
+def test_the_end_of_the_last_episode_can_be_observed(rules: str) -> None:
+    table = BatchTable(5, rules, 1)
+    size = table.rules.deck_size
+    seats = np.arange(5) % table.rules.seats
+    assert not table.observe(seats, last=True).any()
+    table.play_randomly(size - 1)
+    assert not table.observe(seats, last=True).any()
+    step = table.play(lowest(table.legal_sets))
+    assert step.is_over.all()
+    last = table.observe(seats, last=True)
+    layout = table.layout
+    assert not last[:, layout["hand"].slice].any()
+    assert (last[:, layout["played"].slice].sum(1) == size).all()
+    own = np.take_along_axis(step.thirds, (seats % 2)[:, None], 1)[:, 0]
+    assert (last[:, layout["thirds_own"].slice].sum(1) == own).all()
+    table.play_randomly(size - 1)
+    assert (table.observe(seats, last=True) == last).all()
+    out = np.ones_like(last)
+    assert table.observe(seats, out, last=True) is out
+    assert (out == last).all()
+
+
+# ------------------------------------------------------------------------------ some of the tables
+
+
+def test_play_at_some_tables_is_play_at_each_of_them() -> None:
+    some, all_of_them = BatchTable(8, seed=6), BatchTable(8, seed=6)
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        tables = np.sort(rng.permutation(8)[: rng.integers(1, 8)])
+        rest = np.setdiff1d(np.arange(8), tables)
+        cards = random_cards(some, rng)
+        whole = all_of_them.play(cards)
+        for part in (tables, rest):
+            step = some.play_at(part, cards[part])
+            for field in STEP_FIELDS:
+                assert (getattr(step, field) == getattr(whole, field)[part]).all()
+        assert_same_tables(some, all_of_them)
+
+
+def test_play_at_leaves_the_others_alone() -> None:
+    table = BatchTable(4, seed=6)
+    before = table.snapshot()
+    tables = np.array([1, 3])
+    table.play_at(tables, lowest(table.legal_sets)[tables])
+    assert (table.plies == [0, 1, 0, 1]).all()
+    assert (table.snapshot()[0, [0, 2]] == before[0, [0, 2]]).all()
+    none = table.play_at(np.array([], np.int64), np.array([], np.int64))
+    assert len(none.seats) == 0
+
+
+def test_play_at_with_an_illegal_card_moves_nothing() -> None:
+    table = BatchTable(4, seed=6)
+    before = table.snapshot()
+    tables = np.array([1, 3])
+    cards = lowest(table.legal_sets)[tables]
+    cards[1] = 40
+    with pytest.raises(IllegalCardError, match="table 3"):
+        table.play_at(tables, cards)
+    assert (table.snapshot() == before).all()
+
+
+@pytest.mark.parametrize(
+    ("tables", "cards"),
+    [
+        ([0, 4], [0, 0]),
+        ([-1], [0]),
+        ([0, 1], [0]),
+        ([0.0], [0]),
+        ([0], [0.0]),
+        ([[0]], [[0]]),
+        ([2, 2], [0, 0]),
+    ],
+)
+def test_play_at_refuses_what_is_no_table_or_card(tables: Any, cards: Any) -> None:
+    table = BatchTable(4, seed=6)
+    with pytest.raises(OptionError, match="expected"):
+        table.play_at(np.array(tables), np.array(cards))
+
+
+def test_views_at_some_tables_are_those_of_all() -> None:
+    table = BatchTable(6, "gamelake_partners", 6)
+    table.play_randomly(13)
+    tables = np.array([0, 3, 5])
+    views = table.views_at(tables)
+    assert views.dtype == VIEW_DTYPE
+    assert (views == table.views()[tables]).all()
+    for row, number in enumerate(tables):
+        assert View.from_record(views[row], table.rules).hand == table.view(int(number)).hand
+
+
+# ------------------------------------------------------------------------------------ own buffers
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_step_can_be_used_again(threads: int) -> None:
+    table, other = BatchTable(5, seed=8, num_threads=threads), BatchTable(5, seed=8)
+    out = blank_step(5)
+    sets = out.legal_sets
+    for _ in range(45):
+        cards = lowest(table.legal_sets)
+        assert table.play(cards, out=out) is out
+        assert_same_step(out, other.play(cards))
+        assert (sets == table.legal_sets).all()  # a view of the step, filled anew
+
+
+def test_a_new_step_is_never_written_again() -> None:
+    table = BatchTable(5, seed=8)
+    steps = [table.play(lowest(table.legal_sets)) for _ in range(3)]
+    copies = [step.rows.copy() for step in steps]
+    table.play_randomly(50)
+    table.play(lowest(table.legal_sets))
+    for step, copy in zip(steps, copies, strict=True):
+        assert (step.rows == copy).all()
+
+
+@pytest.mark.parametrize("rows", [4, 6])
+def test_a_step_of_another_size_is_refused(rows: int) -> None:
+    table = BatchTable(5, seed=8)
+    before = table.snapshot()
+    with pytest.raises(OptionError, match="out"):
+        table.play(lowest(table.legal_sets), out=blank_step(rows))
+    assert (table.snapshot() == before).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_observations_into_a_buffer(threads: int) -> None:
+    table = BatchTable(5, seed=8, num_threads=threads)
+    out = np.full((5, table.layout.size), 7, np.int8)
+    assert table.observe(out=out) is out
+    assert (out == table.observations).all()
+
+
+# ------------------------------------------------------------------------------------- snapshots
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+def test_a_snapshot_brings_everything_back(episode: str) -> None:
+    table = BatchTable(5, "gamelake_short", 8, episode=episode)
+    table.play_randomly(55)
+    snapshot = table.snapshot()
+    kept = snapshot.copy()
+    first = table.play_randomly(90, seed=1)
+    after, seen, last = table.snapshot(), table.observe(), table.observe(last=True)
+    assert (snapshot == kept).all()  # a copy
+    table.restore(snapshot)
+    assert_same_step(first, table.play_randomly(90, seed=1))
+    assert (table.snapshot() == after).all()
+    assert (table.observe() == seen).all()
+    assert (table.observe(last=True) == last).all()
+    assert (snapshot == kept).all()
+
+
+def test_a_snapshot_fits_another_table_of_the_same_kind() -> None:
+    one, two = BatchTable(3, seed=8), BatchTable(3, seed=8, num_threads=2)
+    one.play_randomly(17)
+    two.restore(one.snapshot())
+    assert_same_step(one.play_randomly(60), two.play_randomly(60))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda rows: rows[:, :2], lambda rows: rows[0], lambda rows: np.zeros((2, 3), np.int64)],
+)
+def test_a_snapshot_of_another_shape_is_refused(spoil: Any) -> None:
+    table = BatchTable(3, seed=8)
+    with pytest.raises(OptionError, match="snapshot"):
+        table.restore(spoil(table.snapshot()))

@@ -1,0 +1,1 @@
+"""How fast the kit plays: what is measured, how, and how it is shown (``tressette bench``)."""

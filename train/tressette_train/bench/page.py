@@ -1,0 +1,53 @@
+"""The results of a run in the benchmark page, between two marks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tressette_env.errors import OptionError
+from tressette_train.bench.report import Report
+from tressette_train.bench.screen import markdown, notes, sheets, target_sheet
+
+__all__ = ["BEGIN", "END", "check_page", "write_results"]
+
+BEGIN = "<!-- results: written by `tressette bench --write`; do not edit -->"
+END = "<!-- end of the results -->"
+
+
+def check_page(path: Path) -> tuple[str, str]:
+    """Return what stands before and after the results.
+
+    Raises
+    ------
+    OptionError
+        If the page cannot be read or written, or does not hold each mark once.
+    """
+    if path.is_file() and not os.access(path, os.W_OK):
+        raise OptionError(f"--write: {path} cannot be written")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"--write: {path} cannot be read ({error})") from None
+    before, _, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or not end:
+        raise OptionError(
+            f"--write: expected a page with one line {BEGIN!r} and below it one line {END!r}; "
+            f"{path} is none"
+        )
+    return before, after
+
+
+def write_results(report: Report, path: Path) -> None:
+    """Replace what stands between the marks of a Markdown page; errors as ``check_page``."""
+    before, after = check_page(path)
+    tables = [markdown(sheet) for sheet in (target_sheet(report), *sheets(report))]
+    lines = "\n".join(f"- {note}" for note in notes(report))
+    body = "\n\n".join([BEGIN, *tables, lines, END])
+    try:
+        path.write_text(before + body + after, encoding="utf-8")
+    except OSError as error:
+        raise OptionError(
+            f"--write: {path} cannot be written ({error.strerror or error})"
+        ) from None
