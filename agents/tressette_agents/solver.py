@@ -1,0 +1,254 @@
+"""Exact play once the stock is empty: two seats, scored in thirds, suit must be followed.
+
+The last ten tricks are then a game of perfect information, for each player knows the other's cards
+(40 less those played and one's own). ``solve_ending`` gives the value of an ending of up to ten
+cards a hand, a few thousand times a second; ``EndingSolver`` solves many in one call. Smaller decks
+work as well: an ending is nothing but two sets of cards. ``docs/solver.md`` has the method and its
+measured speed.
+
+Everything is seen by the player to act: ``own`` are that player's cards, ``other`` the opponent's,
+``led`` the opponent's card on the table, if there is one. Values are the thirds that this player
+will still take with best play by both, this trick and the last trick's three thirds (R10) included.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tressette_env.card_notation import card_text, hand_text
+from tressette_env.cards import ALL_CARDS, NUM_CARDS
+from tressette_env.errors import DeckError, OptionError
+
+__all__ = ["EndingSolver", "best_card", "card_values", "solve_ending"]
+
+_TO_LEAD = -1
+_TABLE_BITS = (4, 24)
+_MAX_HAND = 10
+
+Ints = npt.ArrayLike
+IntArray = npt.NDArray[np.int64]
+
+
+def _int_array(name: str, values: Ints) -> IntArray:
+    try:
+        array = np.asarray(values)
+        if array.size and array.dtype.kind not in "iu":
+            raise TypeError
+        array = np.ascontiguousarray(array, np.int64)
+    except (TypeError, OverflowError, ValueError):
+        got = f"{values!r:.80}"
+        raise OptionError(f"{name}: expected a list of 64-bit integers, got {got}") from None
+    if array.ndim != 1:
+        raise OptionError(f"{name}: expected one dimension, got shape {array.shape}")
+    return array
+
+
+def _check_endings(own: IntArray, other: IntArray, led: IntArray) -> None:
+    """Raise an error for the first ending that cannot be played."""
+    if not len(own) == len(other) == len(led):
+        lengths = f"{len(own)}, {len(other)} and {len(led)}"
+        raise OptionError(f"expected as many own, other and led, got {lengths}")
+    for name, sets in (("own", own), ("other", other)):
+        outside = (sets < 0) | (sets > ALL_CARDS)
+        if outside.any():
+            row = int(outside.argmax())
+            got = f"{int(sets[row])} in ending {row}"
+            raise DeckError(f"{name}: expected a set of cards 0 to {NUM_CARDS - 1}, got {got}")
+    outside = (led < _TO_LEAD) | (led >= NUM_CARDS)
+    if outside.any():
+        row = int(outside.argmax())
+        got = f"{int(led[row])} in ending {row}"
+        raise DeckError(f"led: expected a card number 0 to {NUM_CARDS - 1}, got {got}")
+    leads = led == _TO_LEAD
+    on_table = np.where(leads, 0, np.int64(1) << np.maximum(led, 0))
+    own_size = np.bitwise_count(own)
+    unplayable = (
+        (own & other != 0)
+        | ((own | other) & on_table != 0)
+        | (own_size != np.bitwise_count(other) + ~leads)
+        | (own_size == 0)
+        | (own_size > _MAX_HAND)
+    )
+    if unplayable.any():
+        row = int(unplayable.argmax())
+        where = f" (ending {row})" if len(own) > 1 else ""
+        raise DeckError(_what_is_wrong(int(own[row]), int(other[row]), int(led[row])) + where)
+
+
+def _what_is_wrong(own: int, other: int, led: int) -> str:
+    got = f"got own {hand_text(own)}, other {hand_text(other)}"
+    if led != _TO_LEAD:
+        got += f", led {card_text(led)}"
+    if own & other:
+        return f"expected different cards in the two hands, {got}"
+    if led != _TO_LEAD and (own | other) >> led & 1:
+        return f"expected a led card that is in neither hand any more, {got}"
+    if not 0 < own.bit_count() <= _MAX_HAND:
+        return f"expected 1 to {_MAX_HAND} cards in hand, {got}"
+    if led == _TO_LEAD:
+        return f"expected hands of equal size for the player to lead, {got}"
+    return f"expected one card more in own than in other once a card is led, {got}"
+
+
+class EndingSolver:
+    """Solves many endings in one call and remembers positions from call to call.
+
+    Parameters
+    ----------
+    table_bits : int
+        Memory for ``2**table_bits`` positions a thread, 8 bytes each; 4 to 24. The default fits in
+        the second-level cache of most processors: a larger table is searched less, but waited for.
+    threads : int
+        Threads that share a call's endings. The results do not depend on it.
+
+    Raises
+    ------
+    OptionError
+        If an option is out of range.
+
+    Notes
+    -----
+    Methods take ``own``, ``other`` (int64[N], card sets) and ``led`` (int64[N], card numbers, -1
+    where the player leads; None: all lead) and raise ``DeckError`` for an ending that cannot be
+    played. A solver may be used by several threads; they wait for one another.
+    """
+
+    def __init__(self, table_bits: int = 16, threads: int = 1) -> None:
+        low, high = _TABLE_BITS
+        if not isinstance(table_bits, int) or not low <= table_bits <= high:
+            raise OptionError(f"table_bits: expected {low} to {high}, got {table_bits!r}")
+        if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+            raise OptionError(f"threads: expected 1 or more, got {threads!r}")
+        self._table_bits = table_bits
+        self._threads = threads
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all positions and the count of nodes."""
+        from tressette_agents.solver_search import new_table  # loads numba
+
+        with self._lock:
+            self._tables = [new_table(self._table_bits) for _ in range(self._threads)]
+
+    @property
+    def nodes(self) -> int:
+        """Positions searched since the start or the last ``clear``."""
+        from tressette_agents.solver_search import NODES
+
+        return sum(int(table[NODES]) for table in self._tables)
+
+    def solve(self, own: Ints, other: Ints, led: Ints | None = None) -> IntArray:
+        """Thirds that the player to act takes in each ending, int64[N]."""
+        from tressette_agents.solver_kernels import values
+
+        return self._run(values, own, other, led, ())
+
+    def card_values(self, own: Ints, other: Ints, led: Ints | None = None) -> IntArray:
+        """Thirds after each card of each ending, int64[N, 40]; -1 where a card is not legal."""
+        from tressette_agents.solver_kernels import card_values
+
+        return self._run(card_values, own, other, led, (NUM_CARDS,))
+
+    def best_cards(self, own: Ints, other: Ints, led: Ints | None = None) -> IntArray:
+        """Best card of each ending, int64[N]; of equally good ones the cheapest, then weakest."""
+        from tressette_agents.solver_kernels import best_cards
+
+        return self._run(best_cards, own, other, led, ())
+
+    def _run(
+        self,
+        kernel: Callable[..., None],
+        own: Ints,
+        other: Ints,
+        led: Ints | None,
+        shape: tuple[int, ...],
+    ) -> IntArray:
+        own = _int_array("own", own)
+        other = _int_array("other", other)
+        led = np.full(len(own), _TO_LEAD) if led is None else _int_array("led", led)
+        _check_endings(own, other, led)
+        out = np.empty((len(own), *shape), np.int64)
+        bounds = [len(own) * part // self._threads for part in range(self._threads + 1)]
+
+        def solve_part(part: int) -> None:
+            rows = slice(bounds[part], bounds[part + 1])
+            kernel(own[rows], other[rows], led[rows], out[rows], _suits(), self._tables[part])
+
+        with self._lock:
+            if self._threads == 1:
+                solve_part(0)
+            else:
+                with ThreadPoolExecutor(self._threads) as pool:
+                    list(pool.map(solve_part, range(self._threads)))
+        return out
+
+
+@cache
+def _suits() -> Any:
+    from tressette_agents.solver_search import suit_rows
+
+    return suit_rows()
+
+
+@cache
+def _solver() -> EndingSolver:
+    return EndingSolver()
+
+
+def _single(led: int | None) -> list[int]:
+    if led == _TO_LEAD:  # means "to lead" in arrays only
+        raise DeckError(f"led: expected a card number 0 to {NUM_CARDS - 1} or None, got {led}")
+    return [_TO_LEAD if led is None else led]
+
+
+def solve_ending(own: int, other: int, led: int | None = None) -> int:
+    """Value of an ending for the player to act.
+
+    Parameters
+    ----------
+    own, other : int
+        Card sets of the player to act and of the opponent.
+    led : int, optional
+        The opponent's card on the table; without it the player to act leads.
+
+    Returns
+    -------
+    int
+        Thirds that the player to act will still take with best play by both, this trick and the
+        last trick's three (R10) included. The opponent takes the rest.
+
+    Raises
+    ------
+    DeckError
+        If the hands share cards, have the wrong sizes or hold no cards, or ``led`` is in a hand.
+
+    Examples
+    --------
+    >>> from tressette_agents.solver import solve_ending
+    >>> from tressette_env.notation import parse_hand
+    >>> solve_ending(parse_hand("D:3A"), parse_hand("D:2K"))  # A to the 2, then the 3 takes the K
+    5
+    """
+    return int(_solver().solve([own], [other], _single(led))[0])
+
+
+def card_values(own: int, other: int, led: int | None = None) -> dict[int, int]:
+    """Value of an ending after each legal card, by card number; see ``solve_ending``."""
+    values = _solver().card_values([own], [other], _single(led))[0]
+    return {card: int(value) for card, value in enumerate(values) if value >= 0}
+
+
+def best_card(own: int, other: int, led: int | None = None) -> int:
+    """Best card of an ending; of equally good ones the cheapest, then the weakest.
+
+    See ``solve_ending``.
+    """
+    return int(_solver().best_cards([own], [other], _single(led))[0])
