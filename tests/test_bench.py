@@ -242,7 +242,7 @@ def a_report() -> Report:
             row("masks", 65536, 1, 20e6, 20e6, 20e6),
             row("masks", 65536, 2, 30e6, 40e6, 20e6),
             row("aec raw", 1, 1, 90e3, 70e3, 80e3, group="environments"),
-            row("openspiel hearts", 1, 1, 1e6, 1e6, 0.5e6, group="peers"),
+            row("openspiel hearts, decisions", 1, 1, 1e6, 1e6, 0.5e6, group="peers"),
             Measured("start import", "startup", 1, 1, SECONDS, 2.0, 0, (0.5, 0.4, 0.7), 0.0),
         ),
         missing_peers=("rlcard",),
@@ -255,7 +255,7 @@ def test_ratios_are_taken_round_by_round() -> None:
     assert ratios["masks: two threads over one, 65,536"].values == (1.5, 2.0, 1.0)
     assert len(ratios) == 2
     (peer,) = a_report().peer_ratios
-    assert peer.name == "masks 4,096 over openspiel hearts"
+    assert peer.name == "masks 4,096 over openspiel hearts, decisions"
     assert peer.values == (20.0, 30.0, 50.0)
     assert peer.median == 30
 
@@ -369,6 +369,9 @@ class FakeState:
     def is_terminal(self) -> bool:
         return len(self.moves) == 6
 
+    def is_chance_node(self) -> bool:
+        return len(self.moves) < 2
+
     def legal_actions(self) -> list[int]:
         return [1, 2, 3]
 
@@ -405,8 +408,9 @@ def fake_spiel() -> Any:
 def test_peers_that_are_there_play(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspiel", fake_spiel())
     rows = [one for one in peer_rows.peer_rows() if one.name.startswith("openspiel")]
-    assert [one.name for one in rows] == ["openspiel hearts", "openspiel hearts, C++"]
-    assert [plays_of(one, 5) for one in rows] == [30, 30]
+    kinds = [one.name.removeprefix("openspiel hearts") for one in rows]
+    assert kinds == ["", ", decisions", ", C++"]
+    assert [plays_of(one, 5) for one in rows] == [30, 20, 30]
     assert "open_spiel" not in peer_rows.missing_peers()
 
 

@@ -168,6 +168,9 @@ def test_metrics_are_those_of_the_table(tmp_path: Path) -> None:
     expected = {metric.tag.replace("{opponent}", name) for metric in METRICS for name in opponents}
     assert set(rows[-1]) - {"update", "decisions", "seconds"} == expected
     assert all(math.isfinite(value) for row in rows for value in row.values())
+    rates = [row["optimiser/learning_rate"] for row in rows]
+    first = trainer.config.ppo.learning_rate  # falls to a tenth over the budget
+    assert rates == pytest.approx([first, 0.7 * first, 0.4 * first])
     assert [row["decisions"] for row in rows] == [PER_UPDATE, 2 * PER_UPDATE, 3 * PER_UPDATE]
 
 

@@ -87,9 +87,10 @@ def _draw(
         return
     decisions, values = np.array(points).T
     width = max(1, round(_SMOOTHING * len(values)))
-    smooth = np.convolve(values, np.ones(width) / width, mode="valid")
+    window = np.ones(width) / width
+    centres, smooth = (np.convolve(one, window, mode="valid") for one in (decisions, values))
     if width > 1:
         axes.plot(decisions, values, color=colour, alpha=0.2, linewidth=0.8)
-    axes.plot(decisions[width - 1 :], smooth, color=colour, label=label)
+    axes.plot(centres, smooth, color=colour, label=label)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

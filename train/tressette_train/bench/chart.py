@@ -47,7 +47,9 @@ def draw_report(report: Report, path: Path) -> None:
     from matplotlib.figure import Figure
 
     curves = [row for row in report.rows if row.name in _CURVES]
-    bars = [row for row in report.rows if row.unit == PLAYS and row.name not in _CURVES]
+    if len({row.tables for row in curves}) < 2:
+        curves = []
+    bars = [row for row in report.rows if row.unit == PLAYS and row not in curves]
     if not curves and not bars:
         raise OptionError("--chart: expected rows in plays a second, none was measured")
     both = bool(curves) and bool(bars)
@@ -109,7 +111,7 @@ def _draw_curves(axes: Any, rows: list[Measured]) -> None:
 
 def _draw_bars(axes: Any, rows: list[Measured]) -> None:
     rows = sorted(rows, key=lambda row: row.median)
-    names = [row.name if row.threads == 1 else f"{row.name}, {row.threads} threads" for row in rows]
+    names = [_name(row) for row in rows]
     medians = [row.median for row in rows]
     spread = [
         [row.median - row.low for row in rows],
@@ -124,6 +126,11 @@ def _draw_bars(axes: Any, rows: list[Measured]) -> None:
     axes.set_title(f"One interface at a time{theirs}", loc="left", fontsize=10)
     axes.tick_params(axis="y", labelsize=8)
     _clean(axes, axes.xaxis)
+
+
+def _name(row: Measured) -> str:
+    tables = f", {row.tables:,} tables" if row.tables > 1 else ""
+    return row.name + tables + (f", {row.threads} threads" if row.threads > 1 else "")
 
 
 def _clean(axes: Any, speeds: Any) -> None:

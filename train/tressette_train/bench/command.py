@@ -26,6 +26,8 @@ GROUPS = (BATCH, ENVIRONMENTS, LEARNING, STARTUP)
 _TABLES, _THREADS = "1,64,1024,4096,65536", "1,2"
 _QUICK_TABLES = "1024,4096,65536"
 _MAX_TABLES, _MAX_THREADS = 1 << 22, 256
+_SHARED = ("masks", 65536)  # the one row that a quick run measures with more than one thread
+_NOT_QUICK = ("rules", "start python", "start first batch")
 
 
 @dataclass(frozen=True)
@@ -113,16 +115,14 @@ def rows_of(plan: Plan) -> list[Row]:
     if LEARNING in plan.groups:
         rows += learning_rows.inference_rows(rules, middle if plan.quick else tables, threads)
         rows += learning_rows.training_rows(rules, threads)
-    if plan.quick:
-        rows = [row for row in rows if row.threads == 1 or (row.name, row.tables) == _SHARED]
     if STARTUP in plan.groups:
         rows += startup_rows.startup_rows()
+    if plan.quick:
+        rows = [row for row in rows if row.threads == 1 or (row.name, row.tables) == _SHARED]
+        rows = [row for row in rows if row.name not in _NOT_QUICK]
     if plan.peers:
         rows += peer_rows.peer_rows()
     return rows
-
-
-_SHARED = ("masks", 65536)  # the one row that a quick run measures with more than one thread
 
 
 def run_benchmark(plan: Plan, on_progress: Callable[[str], None] = lambda name: None) -> Report:

@@ -1,7 +1,7 @@
 """Rows for what else one can play cards with from Python: OpenSpiel, RLCard, PettingZoo's classics.
 
-Each plays uniformly random legal moves. For OpenSpiel every move counts, the deal's chance moves
-too; that favours it, a deal being a third or more of its moves, while ours is in no count.
+Each plays uniformly random legal moves. Of OpenSpiel every move counts, the chance moves of a deal
+too, which favours it: ours are in no count. The rows named "decisions" count like ours.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def peer_rows() -> list[Row]:
         for game in _OPENSPIEL:
             if game in known:
                 rows.append(_row(f"openspiel {game}", _openspiel, game))
+                rows.append(_row(f"openspiel {game}, decisions", _openspiel_decisions, game))
                 rows.append(_row(f"openspiel {game}, C++", _openspiel_bots, game))
     if _is_there("rlcard"):
         rows += [_row(f"rlcard {game}", _rlcard, game) for game in _RLCARD]
@@ -92,6 +93,21 @@ def _openspiel(name: str) -> Player:
                 state.apply_action(_choose(state.legal_actions()))
                 moves += 1
         return moves
+
+    return play
+
+
+def _openspiel_decisions(name: str) -> Player:
+    game = importlib.import_module("pyspiel").load_game(name)
+
+    def play(deals: int) -> int:
+        decisions = 0
+        for _ in range(deals):
+            state = game.new_initial_state()
+            while not state.is_terminal():
+                decisions += not state.is_chance_node()
+                state.apply_action(_choose(state.legal_actions()))
+        return decisions
 
     return play
 

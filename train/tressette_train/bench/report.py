@@ -111,7 +111,7 @@ class Report:
             ours = self.find(name, _USUAL if name == "rules" else 1)
             if ours:
                 found.append(_ratio(f"{name} over {peer.name}", ours, peer))
-            if batch:
+            if batch and not peer.name.startswith("pettingzoo"):
                 found.append(_ratio(f"masks {_USUAL:,} over {peer.name}", batch, peer))
         return found
 

@@ -138,9 +138,9 @@ def _ratio_sheet(title: str, ratios: Sequence[Ratio]) -> Sheet:
     lines = [
         (
             ratio.name,
-            f"{ratio.median:.3g}",
-            f"{min(ratio.values):.3g}",
-            f"{max(ratio.values):.3g}",
+            _times(ratio.median),
+            _times(min(ratio.values)),
+            _times(max(ratio.values)),
         )
         for ratio in ratios
     ]
@@ -149,6 +149,10 @@ def _ratio_sheet(title: str, ratios: Sequence[Ratio]) -> Sheet:
 
 def _spread(row: Measured, show: Callable[[float], str]) -> tuple[str, str, str]:
     return show(row.median), show(row.low), show(row.high)
+
+
+def _times(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _rate(value: float) -> str:
@@ -162,7 +166,7 @@ def _rate(value: float) -> str:
 
 _SHOW: dict[str, Callable[[float], str]] = {
     "plays/s": lambda value: f"{_rate(value)}/s",
-    "x": lambda value: f"{value:.3g} x",
+    "x": lambda value: f"{_times(value)} x",
     "s": lambda value: f"{value:.2f} s",
     "bytes": lambda value: f"{value:.0f} bytes",
 }

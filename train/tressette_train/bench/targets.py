@@ -75,7 +75,7 @@ TARGETS = (
         30,
         None,
         _TIMES,
-        _ratio("masks 4,096 over openspiel hearts"),
+        _ratio("masks 4,096 over openspiel hearts, decisions"),
     ),
     Target("observations too, 4,096 tables", 10e6, 35e6, _RATE, _speed("observations", 4096)),
     Target(

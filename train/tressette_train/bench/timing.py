@@ -51,7 +51,8 @@ class Measured:
     tables, threads : int
     unit : {"plays/s", "s"}
     first_s : float
-        Seconds of the first unit of work, compilation included; in no sample.
+        Seconds of making the player and of its first unit of work; in no sample. They hold what
+        had to be compiled or loaded, and no earlier row had used.
     plays : int
         Cards played in a sample (the last one; they are alike).
     values : tuple of float
@@ -146,8 +147,10 @@ def measure(
         players, firsts, units = [], [], []
         for row in rows:
             on_progress(row.name)
+            started = time.perf_counter()
             player = row.start(stack)
-            firsts.append(_timed(player, 1)[0])
+            player(1)
+            firsts.append(time.perf_counter() - started)
             players.append(player)
             units.append(1 if row.unit == SECONDS else _units(player, seconds))
         values: list[list[float]] = [[] for _ in rows]
