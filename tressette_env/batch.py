@@ -28,6 +28,8 @@ from tressette_env.view import VIEW_DTYPE, View
 
 __all__ = ["BatchTable"]
 
+_INT64 = np.dtype(np.int64)
+
 
 class BatchTable:
     """A number of tables that advance together, one card each a call.
@@ -354,6 +356,8 @@ class BatchTable:
         return illegal
 
     def _check_cards(self, cards: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
+        if type(cards) is np.ndarray and cards.dtype is _INT64 and cards.shape == (count,):
+            return cards if cards.flags.c_contiguous else np.ascontiguousarray(cards)
         array = np.asarray(cards)
         if array.shape != (count,) or array.dtype.kind not in "iu":
             raise OptionError(

@@ -20,44 +20,31 @@ STEP_DTYPE = np.dtype(
 
 
 class BatchStep:
-    """What one ``BatchTable.play`` brought.
+    """What one card at every table brought.
 
     Attributes
     ----------
     rows : STEP_DTYPE[B]
         The fields below are views of it.
+    thirds : int32[B, 2]
+        Thirds each side has taken in the deal; final where it just ended.
+    is_over : bool[B]
+        Whether the table's episode ended with this card; it has been dealt anew.
+    margins : int32[B]
+        Where the episode ended, the margin of side 0; elsewhere 0. With ``episode="deal"`` in the
+        house's unit (points or thirds, R11 and R12), with ``episode="match"`` +1, -1 or 0.
+    seats : int8[B]
+        Seats that are to act next.
+    legal_sets : int64[B]
+        Card sets that those seats may play.
     """
 
-    __slots__ = ("rows",)
+    __slots__ = ("is_over", "legal_sets", "margins", "rows", "seats", "thirds")
 
     def __init__(self, rows: npt.NDArray[np.void]) -> None:
         self.rows = rows
-
-    @property
-    def thirds(self) -> npt.NDArray[np.int32]:
-        """Thirds each side has taken in the deal, int32[B, 2]; final where it just ended."""
-        return self.rows["thirds"]
-
-    @property
-    def is_over(self) -> npt.NDArray[np.bool_]:
-        """Whether the table's episode ended with this card, bool[B]; it has been dealt anew."""
-        return self.rows["is_over"]
-
-    @property
-    def margins(self) -> npt.NDArray[np.int32]:
-        """Where the episode ended, the margin of side 0, int32[B]; elsewhere 0.
-
-        With ``episode="deal"`` in the house's unit (points or thirds, R11 and R12), with
-        ``episode="match"`` +1, -1 or 0.
-        """
-        return self.rows["margin"]
-
-    @property
-    def seats(self) -> npt.NDArray[np.int8]:
-        """Seats that are to act next, int8[B]."""
-        return self.rows["seat"]
-
-    @property
-    def legal_sets(self) -> npt.NDArray[np.int64]:
-        """Card sets that those seats may play, int64[B]."""
-        return self.rows["legal"]
+        self.thirds: npt.NDArray[np.int32] = rows["thirds"]
+        self.is_over: npt.NDArray[np.bool_] = rows["is_over"]
+        self.margins: npt.NDArray[np.int32] = rows["margin"]
+        self.seats: npt.NDArray[np.int8] = rows["seat"]
+        self.legal_sets: npt.NDArray[np.int64] = rows["legal"]

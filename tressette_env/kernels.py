@@ -118,9 +118,10 @@ def end_deal(states: Any, rules_row: Any) -> None:
 
 
 @compiled
-def play_one(states: Any, rules_row: Any, card: int) -> int:
-    """Play a card at the first table; the code of ``rules.play_card``."""
-    return rules.play_card(states[0], rules_row[0], card)
+def play_one(states: Any, rules_row: Any, card: int) -> tuple[int, int]:
+    """Play a card at the first table: the code of ``rules.play_card``, and who is to act then."""
+    result = rules.play_card(states[0], rules_row[0], card)
+    return result, int(states[0].turn)
 
 
 @compiled
@@ -380,12 +381,12 @@ def view_one(states: Any, rules_row: Any, seat: int, out: Any) -> None:
 
 @compiled
 def observe_one(
-    states: Any, rules_row: Any, seat: int, places: Any, scratch: Any, words: Any, mask: Any
+    states: Any, rules_row: Any, seat: int, places: Any, scratch: Any, out: Any, mask: Any
 ) -> None:
-    """Observation and mask of a seat at the first table, both int8 viewed as int64."""
+    """Observation (int8[F]) and mask (int8[A]) of a seat at the first table."""
     view.make_view(states[0], rules_row[0], seat, scratch[0])
-    observation.encode(scratch[0], rules_row[0], places, words)
-    observation.write_row(mask, 0, scratch[0].legal)
+    observation.encode(scratch[0], rules_row[0], places, out.view(np.int64))
+    observation.write_row(mask.view(np.int64), 0, scratch[0].legal)
 
 
 @compiled

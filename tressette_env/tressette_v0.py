@@ -39,10 +39,28 @@ _NO_LIST = np.empty((0, NUM_CARDS + 1), np.int64)  # deals come from the seed
 class _OrderEnforcing(OrderEnforcingWrapper[str, Any, Any]):
     """PettingZoo's wrapper, with the kit's own errors for a call before reset or after the end."""
 
+    # Asked for at every card: not by way of two look-ups of a missing attribute.
+
+    @property
+    def agents(self) -> list[str]:  # type: ignore[override]
+        return self._attribute("agents")  # type: ignore[no-any-return]
+
+    @property
+    def agent_selection(self) -> str:  # type: ignore[override]
+        return self._attribute("agent_selection")  # type: ignore[no-any-return]
+
+    def _attribute(self, name: str) -> Any:
+        if not self._has_reset:
+            raise AttributeError(f"{name} cannot be accessed before reset")
+        return getattr(self.env, name)
+
     def step(self, action: Any) -> None:
         if not self._has_reset or not self.agents:
             self.env.step(action)  # raises StepOrderError
         super().step(action)
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.env.last(observe)
 
     def observe(self, agent: str) -> Any:
         return super().observe(agent) if self._has_reset else self.env.observe(agent)
@@ -208,7 +226,8 @@ class raw_env(AECEnv[str, Any, Any]):
         self._skip_agent_selection: str | None = None  # type: ignore[assignment]
         self.agent_selection = self.possible_agents[self._turn]
         self._has_reset = True
-        self._render_human()
+        if self.render_mode == "human":
+            self.render()
 
     def step(self, action: int | None) -> None:
         """Play a card for the seat to act; ``None`` for a seat whose episode is over.
@@ -232,8 +251,8 @@ class raw_env(AECEnv[str, Any, Any]):
             self._was_dead_step(None)
             return
         card = self._check_card(action)
-        before = self.thirds
-        result = kernels.play_one(self._states, self.rules.row, card)
+        before = self.thirds if self.reward == "tricks" else (0, 0)
+        result, turn = kernels.play_one(self._states, self.rules.row, card)
         if result == ILLEGAL:
             raise self._illegal_card(card_text(card))
         self._cumulative_rewards[agent] = 0.0
@@ -241,8 +260,15 @@ class raw_env(AECEnv[str, Any, Any]):
         if result != ON_TABLE:
             self._give_rewards(result == DEAL_OVER, before)
             self._accumulate_rewards()
-        self.agent_selection = self.possible_agents[self._turn]
-        self._render_human()
+            turn = self._turn  # the next deal of a match may have begun
+        self.agent_selection = self.possible_agents[turn]
+        if self.render_mode == "human":
+            self.render()
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Observation, rewards since its last card, and end of the seat to act."""
+        self._require_reset("last")
+        return super().last(observe)
 
     def observe(self, agent: str) -> dict[str, npt.NDArray[np.int8]]:
         """Observation of any possible agent, at any time after the first reset; new arrays."""
@@ -255,8 +281,8 @@ class raw_env(AECEnv[str, Any, Any]):
             self._seat_of[self._check_agent(agent)],
             self.layout.places,
             self._scratch,
-            observation.view(np.int64),
-            mask.view(np.int64),
+            observation,
+            mask,
         )
         return {"observation": observation, "action_mask": mask}
 
@@ -416,7 +442,3 @@ class raw_env(AECEnv[str, Any, Any]):
     def _require_reset(self, call: str) -> None:
         if not self._has_reset:
             raise StepOrderError(f"{call}: call reset() first")
-
-    def _render_human(self) -> None:
-        if self.render_mode == "human":
-            self.render()
