@@ -273,7 +273,8 @@ def test_the_measurement_takes_the_quicker_number(monkeypatch: pytest.MonkeyPatc
         return threads
 
     assert trial({1: 0.03, 2: 0.01, 4: 0.02}) == 2
-    assert trial({1: 0.02, 2: 0.02, 4: 0.02}) == 1
+    assert trial({1: 0.02, 2: 0.02, 4: 0.02}) == 4
+    assert trial({1: 0.01, 2: 0.02, 4: 0.03}) == 1
     assert trial({1: 0.04, 2: 0.02, 4: 0.01}) == 4
 
 

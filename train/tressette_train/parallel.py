@@ -101,12 +101,13 @@ def choose_threads(
     Returns
     -------
     threads : int
-        More threads only if they are at least 10 % faster.
+        The largest number that was not clearly slower than the quickest: what else the machine
+        does at the start may end soon, and threads that wait here take no time from others.
     seconds : dict
         Time of the trial for each number that was tried: 1, 2, 4, ...
     """
     seconds: dict[int, float] = {}
-    best = threads = 1
+    threads = 1
     while threads <= min(shards, available_cores()):
         with ShardWorkers(threads) as workers:
             trial(workers)
@@ -116,7 +117,6 @@ def choose_threads(
                 trial(workers)
                 times.append(time.perf_counter() - start)
         seconds[threads] = sorted(times)[repeats // 2]
-        if seconds[threads] < 0.9 * seconds[best]:
-            best = threads
         threads *= 2
-    return best, seconds
+    quickest = min(seconds.values())
+    return max(count for count, time_ in seconds.items() if time_ <= 1.25 * quickest), seconds
