@@ -26,10 +26,9 @@ HOUSES = {name: PRESETS[name] for name in playable_presets()} | {
         draws="shown",
         scoring="thirds",
         target=50,
-        cappotto="all_points",
         objective="fewest",
     ),
-    "odd_partners": RuleSet("odd_partners", seats=4, scoring="thirds", target=60),
+    "odd_partners": RuleSet("odd_partners", seats=4, target=60, cappotto="all_points"),
 }
 
 

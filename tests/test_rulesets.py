@@ -153,6 +153,14 @@ def test_a_house_with_declarations_names_itself_and_says_that_it_does_not_play_y
         get_rules(PRESETS[name])
 
 
+@pytest.mark.parametrize("other", [{"scoring": "thirds"}, {"objective": "fewest"}])
+def test_all_points_of_a_deal_win_only_where_points_are_scored_and_more_wins(
+    other: dict[str, str],
+) -> None:
+    with pytest.raises(RulesError, match="^RuleSet cappotto: 'all_points' is about all points"):
+        PRESETS["fitres"].replace(declarations="none", **other)
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -31,8 +31,9 @@ class BatchStep:
     is_over : bool[B]
         Whether the table's episode ended with this card; it has been dealt anew.
     margins : int32[B]
-        Where the episode ended, the margin of side 0; elsewhere 0. With ``episode="deal"`` in the
-        house's unit (points or thirds, R11 and R12), with ``episode="match"`` +1, -1 or 0.
+        Where the episode ended, by how much side 0 did better, where less wins (R19) with less;
+        elsewhere 0. With ``episode="deal"`` in the house's unit (points or thirds, R11 and R12),
+        with ``episode="match"`` +1, -1 or 0.
     seats : int8[B]
         Seats that are to act next.
     legal_sets : int64[B]

@@ -112,8 +112,8 @@ _COLUMNS = (
     _Column(
         "voids",
         lambda s: (_MAX_SEATS - 1) * NUM_SUITS,
-        "suit that relative seat 1, 2, 3 certainly does not hold; gone when it draws a card that "
-        "may be of the suit",
+        "suit that relative seat 1, 2, 3 has shown not to hold by failing to follow; gone when it "
+        "draws a hidden card, or a shown one of the suit",
     ),
     _Column("total_own", lambda s: MAX_TOTAL, "match total, own side, a thermometer", "match"),
     _Column("total_other", lambda s: MAX_TOTAL, "match total, other side, a thermometer", "match"),

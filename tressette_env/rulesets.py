@@ -217,6 +217,12 @@ def _check_choices(rules: RuleSet) -> None:
         if value not in allowed or type(value) is not type(allowed[0]):
             expected = ", ".join(repr(choice) for choice in allowed)
             raise RulesError(f"RuleSet {field}: expected one of {expected}; got {value!r}")
+    if rules.cappotto != "none" and (rules.scoring, rules.objective) != ("points", "most"):
+        raise RulesError(
+            f"RuleSet cappotto: {rules.cappotto!r} is about all points of a deal (R18); expected "
+            f"scoring='points' and objective='most' with it, got {rules.scoring!r} and "
+            f"{rules.objective!r}"
+        )
     target = rules.target
     if target is not None and (type(target) is not int or target < 1):
         raise RulesError(f"RuleSet target: expected points from 1 up, or None; got {target!r}")

@@ -57,15 +57,33 @@ def evaluate(
         list[str] | None,
         typer.Argument(metavar="AGENT AGENT ...", help="Two or more specs, like greedy random."),
     ] = None,
-    rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
-    deals: Annotated[int, typer.Option(help="Shuffles, each played in both seatings.")] = 2000,
+    rules: Annotated[
+        str | None, typer.Option(help="Rule set preset; with --ladder several: A,B.  [playmore]")
+    ] = None,
+    deals: Annotated[
+        int | None,
+        typer.Option(help="Shuffles, each played in both seatings.  [2000; --ladder: 1000]"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the deals and of the agents' dice.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    ladder: Annotated[
+        bool, typer.Option("--ladder", help="The kit's agents (or those given) as a ladder.")
+    ] = False,
+    write: Annotated[
+        Path | None, typer.Option(help="With --ladder, also write the page (docs/ladder.md).")
+    ] = None,
 ) -> None:
     """Measure agents against each other on the same deals, seats swapped."""
     from tressette_train import evaluate_command
 
-    evaluate_command.run(agents or [], rules, deals, seed, as_json)
+    if ladder:
+        evaluate_command.run_ladder(agents or [], rules, deals, seed, as_json, write)
+        return
+    if write is not None:
+        raise typer.BadParameter("--write goes with --ladder")
+    evaluate_command.run(
+        agents or [], rules or "playmore", 2000 if deals is None else deals, seed, as_json
+    )
 
 
 @app.command()

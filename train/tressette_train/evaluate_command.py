@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from tressette_env.errors import OptionError
 from tressette_env.rulesets import get_rules
 from tressette_train.evaluate import PairingResult, cards_to_play, evaluate, versions
+from tressette_train.ladder import HOUSES, RUNGS, climb, ladder_page
 from tressette_train.tables import results_table
 
-__all__ = ["results_json", "run"]
+__all__ = ["results_json", "run", "run_ladder"]
 
 
 def run(agents: Sequence[str], rules: str, deals: int, seed: int, as_json: bool) -> None:
@@ -31,6 +36,58 @@ def run(agents: Sequence[str], rules: str, deals: int, seed: int, as_json: bool)
         print(results_json(results))
     else:
         Console().print(results_table(results))
+
+
+def run_ladder(
+    agents: Sequence[str],
+    rules: str | None,
+    deals: int | None,
+    seed: int,
+    as_json: bool,
+    write: Path | None,
+) -> None:
+    """Play the kit's ladder, or one of the given agents, and print it as a page or as JSON.
+
+    Parameters
+    ----------
+    agents : sequence of str
+        Rungs, weakest first; none: the kit's.
+    rules : str, optional
+        Presets, separated by commas; by default those of the kit's ladder.
+    deals : int, optional
+        For each pairing.
+    seed : int
+    as_json : bool
+    write : Path, optional
+        File for the page; another page there is replaced.
+
+    Raises
+    ------
+    TressetteError
+        As ``evaluate``, or if the page cannot be written.
+    """
+    rungs = agents or RUNGS
+    houses = [get_rules(name) for name in (rules.split(",") if rules else HOUSES)]
+    count = 1000 if deals is None else deals
+    command = ["tressette", "eval", *agents, "--ladder"]
+    command += ["--rules", ",".join(house.name for house in houses)]
+    command += ["--deals", str(count), "--seed", str(seed)]
+    began = time.monotonic()
+    total = sum(cards_to_play(len(rungs), house, count) for house in houses)
+    with _progress(total) as advance:
+        ladders = [climb(rungs, house, count, seed, on_progress=advance) for house in houses]
+    page = ladder_page(ladders, shlex.join(command), time.monotonic() - began)
+    if write is not None:
+        try:
+            write.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise OptionError(
+                f"--write: {write} cannot be written ({error.strerror or error})"
+            ) from None
+    if as_json:
+        print(results_json([result for ladder in ladders for result in ladder.results]))
+    else:
+        print(page, end="")
 
 
 def results_json(results: Sequence[PairingResult]) -> str:

@@ -42,14 +42,14 @@ class Metric:
 METRICS: tuple[Metric, ...] = (
     Metric(
         "margin_thirds/{opponent}",
-        "mean over the update's deals of the learner's thirds less the opponent's; cards are drawn "
-        "from the policy, as always in training",
+        "mean over the update's deals of the learner's thirds less the opponent's (the reverse "
+        "where less wins, R19); cards are drawn from the policy, as always in training",
         "thirds a deal",
         "rises, then flattens; the benchmark, which plays the most probable card, is higher",
     ),
     Metric(
         "win_rate/{opponent}",
-        "share of the update's deals in which the learner took more thirds; a tie counts half",
+        "share of the update's deals that the learner won by thirds; a tie counts half",
         "0 to 1",
         "above 0.5 against every opponent; against snapshots slowly nearing 0.5 as learning slows",
     ),
