@@ -16,6 +16,7 @@ __all__ = [
     "house_total",
     "match_margin",
     "next_leader",
+    "opening_leader",
     "start_match",
     "winning_side",
 ]
@@ -79,6 +80,11 @@ def match_margin(state: Any) -> int:
     if state.match_result == 1:
         return 1
     return -1 if state.match_result == 2 else 0
+
+
+def opening_leader(state: Any, rules: Any) -> int:
+    """Seat that led the first trick of the deal: the one after the dealer (R14)."""
+    return (state.dealer + 1) % rules.seats  # type: ignore[no-any-return]
 
 
 def next_leader(state: Any, rules: Any) -> int:

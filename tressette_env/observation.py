@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +33,6 @@ __all__ = [
     "layout_for",
     "write_row",
 ]
-
-Episode = Literal["deal", "match"]
-Kind = Literal["flat", "history"]
 
 OBSERVATION_VERSION = 1
 MAX_THIRDS = 35

@@ -126,11 +126,6 @@ class RuleSet:
         return set_worth(self.deck_set) + LAST_TRICK_THIRDS
 
     @property
-    def total_points(self) -> int:
-        """Points given out in every deal: 11 with the full deck (R12)."""
-        return self.total_thirds // 3
-
-    @property
     def num_actions(self) -> int:
         """Size of the action space: one action for each card number of the full deck."""
         return NUM_CARDS

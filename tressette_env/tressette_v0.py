@@ -20,7 +20,7 @@ from tressette_env import full_state, kernels, rendering
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.deals import check_deck, check_leader, deck_of
 from tressette_env.errors import IllegalCardError, OptionError, StepOrderError, did_you_mean, shown
-from tressette_env.match import MATCH_OPEN, house_margin, house_total, match_margin
+from tressette_env.match import MATCH_OPEN, house_margin, house_total, match_margin, opening_leader
 from tressette_env.notation import card_text, record_text
 from tressette_env.observation import layout_for
 from tressette_env.randomness import check_seed, fresh_seed
@@ -178,6 +178,7 @@ class raw_env(AECEnv[str, Any, Any]):
     @property
     def thirds(self) -> tuple[int, int]:
         """Thirds that each side has taken in this deal."""
+        self._require_reset("thirds")
         taken = self._states["thirds"][0]
         return int(taken[0]), int(taken[1])
 
@@ -190,6 +191,7 @@ class raw_env(AECEnv[str, Any, Any]):
     @property
     def totals(self) -> tuple[int, int]:
         """Match total of each side in the scoring's unit, this deal included once it is over."""
+        self._require_reset("totals")
         totals = self._states["totals"][0]
         return int(totals[0]), int(totals[1])
 
@@ -382,7 +384,7 @@ class raw_env(AECEnv[str, Any, Any]):
         deck = self._given_deck or deck_of(self.rules, self._seed, number)
         plays = tuple(int(card) for card in state["plays"][: state["ply"]])
         over = len(plays) == self.rules.deck_size
-        leader = (int(state["dealer"]) + 1) % self.rules.seats
+        leader = int(opening_leader(self._states.view(np.recarray)[0], self.rules))
         return DealRecord(
             number=None if number < 0 else number,
             deck=deck,
