@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -561,3 +563,41 @@ def test_the_message_of_an_illegal_card_can_be_reproduced() -> None:
     again = BatchTable(1, "playmore", seed=seed, first_deal=number)
     play_plies(again, ply)
     assert tuple(card_list(int(again.legal_sets[0]))) == caught.value.legal
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_copy_of_a_batch_goes_on_alike_and_apart(threads: int) -> None:
+    table = BatchTable(6, seed=1, num_threads=threads)
+    table.play(table.legal_masks.argmax(1))  # threads have started
+    for copied in (copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
+        cards = table.legal_masks.argmax(1)
+        before = table.snapshot()
+        assert (copied.play(cards).rows == table.play(cards).rows).all()
+        assert (copied.snapshot() == table.snapshot()).all()
+        copied.play(copied.legal_masks.argmax(1))
+        assert (copied.snapshot() != table.snapshot()).any()
+        table.restore(before)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda table: table.play([[1], [2, 3]]), "cards: expected an array"),
+        (lambda table: table.play(np.full(2, 2**63, np.uint64)), "no table has moved"),
+        (lambda table: table.observe(out=[1]), "observations: expected an array"),
+        (lambda table: table.restore([1]), "snapshot: expected"),
+        (lambda table: BatchTable(2, deals=5), "deals: expected pairs"),
+        (lambda table: BatchTable(2, deals=[(range(40),)]), "deal 0"),
+        (lambda table: BatchTable(2, deals="abc"), "deal 0"),
+        (lambda table: BatchTable(10**13), "num_tables: expected at most"),
+        (lambda table: BatchTable(2, first_deal=2**63 - 1), "first_deal: expected"),
+    ],
+)
+def test_values_of_another_kind_are_one_clear_line(call: Any, expected: str) -> None:
+    table = BatchTable(2, seed=0)
+    before = table.snapshot()
+    with pytest.raises(TressetteError, match=expected) as caught:
+        call(table)
+    assert "\n" not in str(caught.value)
+    assert "-92233" not in str(caught.value)
+    assert (table.snapshot() == before).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tressette_env import SingleSeatEnv, tressette_v0
 from tressette_env.errors import (
+    AgentFailedError,
     DeckError,
     IllegalCardError,
     OptionError,
@@ -254,7 +256,9 @@ BAD_DECKS = [
     pytest.param([None, *RIGHT[1:]], ["integers", "got None"], id="None"),
     pytest.param(np.arange(40.0), ["integers", "got np.float64(0.0)"], id="float array"),
     pytest.param(np.zeros((9, 300)), ["integers", "array([0., 0."], id="2-d array"),
-    pytest.param("3D KS", ["integers", "'3'", "place 0"], id="str"),
+    pytest.param("3D KS", ["40 card numbers in order", "str"], id="str"),
+    pytest.param(set(range(40)), ["40 card numbers in order", "set"], id="set"),
+    pytest.param(itertools.repeat(5), ["each card once", "5", "places 0 and 1"], id="endless"),
     pytest.param(7, ["40 card numbers", "int"], id="int"),
 ]
 
@@ -460,9 +464,9 @@ def test_an_opponent_that_fails_is_named_and_the_learner_never_plays_for_it() ->
     env = SingleSeatEnv(Cheat(), seat=0)
     env.reset(seed=1, options={"leader": 0})
     card = np.argmax(env.action_masks())
-    with pytest.raises(IllegalCardError) as error:
+    with pytest.raises(AgentFailedError) as error:
         env.step(card)
-    one_line(error, "player_1", "40")
+    one_line(error, "Cheat", "seat 1", "40")
     with pytest.raises(StepOrderError) as error:
         env.step(card)
     one_line(error, "opponent", "reset()")

@@ -25,8 +25,8 @@ from tressette_env.state import STATE_DTYPE
 rules = PRESETS["yeeqia"].replace(deck=(0, 1), hand_size=1)
 states = np.zeros(1, STATE_DTYPE)
 kernels.load_deal(states, rules.row, np.array([0, 1]), 0)
-assert kernels.play_one(states, rules.row, 0) == 0
-assert kernels.play_one(states, rules.row, 1) == 2
+assert kernels.play_one(states, rules.row, 0)[0] == 0
+assert kernels.play_one(states, rules.row, 1)[0] == 2
 found = sum(kernels.play_one.stats.cache_hits.values())
 print(*states["leader"], *states["thirds"][0], found)
 """
@@ -85,6 +85,19 @@ def test_without_a_folder_that_can_be_written_every_process_compiles_and_says_so
         found = play_one_trick(tmp_path, blocked / "cache", "cannot keep compiled code in")
         assert found == [1, 0, 3, 0]
     assert blocked.read_text() == ""
+
+
+@pytest.mark.parametrize("suffix", ["*.nbi", "*.nbc"])
+def test_damaged_code_on_disk_is_compiled_again(tmp_path: Path, suffix: str) -> None:
+    copy_package(tmp_path)
+    cache = tmp_path / "cache"
+    assert play_one_trick(tmp_path, cache) == [1, 0, 3, 0]
+    damaged = [path for path in cache.rglob(suffix) if "play_one" in path.name]
+    assert damaged
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert play_one_trick(tmp_path, cache, "compiled code is damaged") == [1, 0, 3, 0]
+    assert play_one_trick(tmp_path, cache) == [1, 0, 3, 1]
 
 
 @pytest.fixture

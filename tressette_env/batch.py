@@ -18,7 +18,7 @@ from tressette_env.batch_step import STEP_DTYPE, BatchStep
 from tressette_env.batch_views import masks_of
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.deals import check_deck, check_leader
-from tressette_env.errors import IllegalCardError, OptionError, shown
+from tressette_env.errors import IllegalCardError, OptionError, as_array, shown
 from tressette_env.notation import card_text
 from tressette_env.observation import layout_for
 from tressette_env.randomness import check_seed, fresh_seed, random_word
@@ -28,6 +28,8 @@ from tressette_env.view import VIEW_DTYPE, View
 
 __all__ = ["BatchTable"]
 
+MAX_TABLES = 1 << 24
+MAX_DEAL = (1 << 60) - 1  # numbers of a seed from here on serve other purposes
 _INT64 = np.dtype(np.int64)
 
 
@@ -78,6 +80,8 @@ class BatchTable:
     ) -> None:
         self.rules = get_rules(rules)
         self.num_tables = _count("num_tables", num_tables)
+        if self.num_tables > MAX_TABLES:
+            raise OptionError(f"num_tables: expected at most {MAX_TABLES:,}, got {num_tables}")
         self.num_threads = min(_count("num_threads", num_threads), self.num_tables)
         self.seed = fresh_seed() if seed is None else check_seed(seed)
         self.layout = layout_for(self.rules, episode, observation)
@@ -88,6 +92,8 @@ class BatchTable:
         self._now = self._states[0]
         self._pool: ThreadPoolExecutor | None = None
         first = check_seed(first_deal, "first_deal")
+        if first > MAX_DEAL:
+            raise OptionError(f"first_deal: expected a number up to 2**60 - 1, got {first}")
         kernels.start_deals(self._now, self.rules.row, self._listed, self.seed, first)
 
     @property
@@ -310,16 +316,26 @@ class BatchTable:
         )
         return step
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Threads cannot be copied; a copy starts its own. Its tables are a view of its states.
+        state = {name: value for name, value in self.__dict__.items() if name != "_now"}
+        return {**state, "_pool": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._now = self._states[0]
+
     def snapshot(self) -> npt.NDArray[np.void]:
         """Copy of all states; ``restore`` takes it back."""
         return self._states.copy()
 
     def restore(self, snapshot: npt.NDArray[np.void]) -> None:
         """Put back the states of a snapshot of the same number of tables."""
-        if snapshot.dtype != STATE_DTYPE or snapshot.shape != self._states.shape:
+        states = as_array(snapshot, "snapshot")
+        if states.dtype != STATE_DTYPE or states.shape != self._states.shape:
             raise OptionError(
                 f"snapshot: expected one of {self.num_tables} tables of this version, "
-                f"got {snapshot.dtype}{snapshot.shape}"
+                f"got {shown(states.dtype)}{states.shape}"
             )
         self._states[:] = snapshot
 
@@ -358,16 +374,18 @@ class BatchTable:
     def _check_cards(self, cards: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
         if type(cards) is np.ndarray and cards.dtype is _INT64 and cards.shape == (count,):
             return cards if cards.flags.c_contiguous else np.ascontiguousarray(cards)
-        array = np.asarray(cards)
+        array = as_array(cards, "cards")
         if array.shape != (count,) or array.dtype.kind not in "iu":
             raise OptionError(
                 f"cards: expected an integer array of shape ({count},), one card a table; "
                 f"got {array.dtype}{array.shape}"
             )
+        if array.dtype == np.uint64:  # no number wraps round to a card
+            array = np.minimum(array, np.uint64(MAX_DEAL))
         return np.ascontiguousarray(array, np.int64)
 
     def _check_tables(self, tables: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
-        array = np.asarray(tables)
+        array = as_array(tables, "tables")
         fits = array.ndim == 1 and array.dtype.kind in "iu"
         if not fits or not ((array >= 0) & (array < self.num_tables)).all() or _repeats(array):
             raise OptionError(
@@ -379,7 +397,7 @@ class BatchTable:
     def _check_seats(self, seats: npt.NDArray[np.integer[Any]] | None) -> npt.NDArray[np.int64]:
         if seats is None:
             return self.seats
-        array = np.asarray(seats)
+        array = as_array(seats, "seats")
         in_range = array.dtype.kind in "iu" and bool(
             ((array >= 0) & (array < self.rules.seats)).all()
         )
@@ -394,6 +412,8 @@ class BatchTable:
         shape = (self.num_tables, self.layout.size)
         if out is None:
             return np.empty(shape, np.int8)
+        if not isinstance(out, np.ndarray):
+            raise OptionError(f"observations: expected an array int8{shape}, got {shown(out)}")
         if out.shape != shape or out.dtype != np.int8 or not _is_plain(out):
             raise OptionError(
                 f"observations: expected a contiguous, aligned array int8{shape}, "
@@ -403,6 +423,8 @@ class BatchTable:
 
     def _check_masks(self, masks: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         shape = (self.num_tables, NUM_CARDS)
+        if not isinstance(masks, np.ndarray):
+            raise OptionError(f"masks: expected an array bool{shape}, got {shown(masks)}")
         if masks.shape != shape or masks.dtype != np.bool_ or not _is_plain(masks):
             raise OptionError(
                 f"masks: expected a contiguous, aligned array bool{shape}, "
@@ -449,8 +471,16 @@ def _deal_list(
 ) -> npt.NDArray[np.int64]:
     if deals is None:
         return np.empty((0, rules.deck_size + 1), np.int64)
+    if not isinstance(deals, Iterable):
+        raise OptionError(f"deals: expected pairs of a deck and a leader, got {shown(deals)}")
     rows = []
-    for number, (deck, leader) in enumerate(deals):
+    for number, entry in enumerate(deals):
+        if not isinstance(entry, tuple | list) or len(entry) != 2:
+            raise OptionError(
+                f"deals: expected a pair of a deck and a leader as deal {number}, "
+                f"got {shown(entry)}"
+            )
+        deck, leader = entry
         seat = check_leader(leader, rules, f"deals: leader of deal {number}")
         rows.append([*check_deck(deck, rules), seat])
     if not rows:

@@ -7,6 +7,7 @@ Importing this module loads numba; the first call on a fresh machine compiles fo
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import logging
@@ -98,4 +99,30 @@ def compiled(function: Function, *modules: ModuleType) -> Function:
         result: Function = numba.njit(function, cache=True, nogil=True)
     finally:
         numba.config.CACHE_DIR = before
+    result._cache = _ForgivingCache(result._cache)  # type: ignore[attr-defined]
     return result
+
+
+class _ForgivingCache:
+    """numba's cache of one function; damaged files and full disks cost a compilation, no error."""
+
+    def __init__(self, cache: Any) -> None:
+        self._inner = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        try:
+            return self._inner.load_overload(signature, target)
+        except Exception as error:  # whatever reading a damaged file may raise
+            _LOG.warning("compiled code is damaged, compiling again (%s)", error)
+            with contextlib.suppress(OSError):
+                self._inner.flush()
+            return None
+
+    def save_overload(self, signature: Any, code: Any) -> None:
+        try:
+            self._inner.save_overload(signature, code)
+        except OSError as error:
+            _LOG.warning("cannot keep compiled code (%s)", error)

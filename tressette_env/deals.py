@@ -6,7 +6,8 @@ how many tables play at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -77,12 +78,11 @@ def check_deck(deck: Iterable[object], rules: RuleSet) -> tuple[int, ...]:
     DeckError
         If it is not every card of the rule set exactly once.
     """
-    try:
-        given = list(deck)
-    except TypeError:
+    if not isinstance(deck, Iterable) or isinstance(deck, str | bytes | Set | Mapping):
         raise DeckError(
-            f"deck: expected {rules.deck_size} card numbers, got {type(deck).__name__}"
-        ) from None
+            f"deck: expected {rules.deck_size} card numbers in order, got {type(deck).__name__}"
+        )
+    given = list(islice(deck, 4 * NUM_CARDS))  # enough to say what is wrong with an endless one
     where = f"deck for {rules.name!r}"
     for place, card in enumerate(given):
         is_integer = isinstance(card, (int, np.integer)) and not isinstance(card, bool)

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 
 __all__ = [
+    "AgentFailedError",
     "AgentSpecError",
     "ConfigError",
     "DeckError",
@@ -20,6 +24,7 @@ __all__ = [
     "RunFolderError",
     "StepOrderError",
     "TressetteError",
+    "as_array",
     "did_you_mean",
     "shown",
 ]
@@ -75,6 +80,20 @@ class NotationError(TressetteError):
         self.column = column
 
 
+class AgentFailedError(TressetteError):
+    """An agent that raised, or answered something that is not a legal card for each view.
+
+    Attributes
+    ----------
+    row : int
+        Which of the views it was asked about.
+    """
+
+    def __init__(self, message: str, row: int = 0) -> None:
+        super().__init__(message)
+        self.row = row
+
+
 class AgentSpecError(TressetteError):
     """An agent spec string that names no agent or an unknown option."""
 
@@ -95,6 +114,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the closest known word, else an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def as_array(values: object, name: str) -> np.ndarray[Any, Any]:
+    """Return ``np.asarray(values)``; rows of different lengths are an ``OptionError``."""
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, RuntimeError):
+        raise OptionError(f"{name}: expected an array, got {shown(values)}") from None
 
 
 def shown(value: object) -> str:

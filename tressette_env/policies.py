@@ -6,6 +6,7 @@ view and the same seed give the same card, however many tables play at once and 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, runtime_checkable
@@ -13,23 +14,26 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tressette_env.errors import AgentSpecError, TressetteError, did_you_mean
+from tressette_env.errors import AgentSpecError, TressetteError, did_you_mean, shown
 from tressette_env.randomness import decision_seed
 from tressette_env.rulesets import RuleSet
 from tressette_env.view import View
 
 __all__ = [
+    "ADDITION_GROUP",
     "ENTRY_POINT_GROUP",
     "Agent",
     "BatchPolicy",
     "SeatPolicy",
     "as_agent",
     "decision_seed",
+    "installed_additions",
     "installed_agents",
     "make_agent",
 ]
 
 ENTRY_POINT_GROUP = "tressette.agents"
+ADDITION_GROUP = "tressette.agent_additions"
 
 
 @runtime_checkable
@@ -86,7 +90,7 @@ class Agent:
     def act(self, view: View, seed: int) -> int:
         """See ``SeatPolicy.act``."""
         cards = self.act_batch(view.to_record(), view.rules, np.array([seed], np.int64))
-        return int(cards[0])
+        return _whole(cards[0])
 
     def act_batch(
         self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
@@ -95,13 +99,23 @@ class Agent:
         if getattr(self.act, "__func__", None) is Agent.act:
             raise TypeError(f"{type(self).__name__} defines neither act nor act_batch")
         cards = [
-            self.act(View.from_record(row, rules), int(seed))
+            _whole(self.act(View.from_record(row, rules), int(seed)))
             for row, seed in zip(views, seeds, strict=True)
         ]
         return np.array(cards, np.int64)
 
     def check_rules(self, rules: RuleSet) -> None:
         """Raise ``RulesError`` if the agent does not play these rules; by default it plays all."""
+
+
+def _whole(card: object) -> int:
+    """Return a card number as an int; anything but an integer is a TypeError."""
+    if isinstance(card, bool | np.bool_):
+        raise TypeError(f"expected a card number from act, got {card!r}")
+    try:
+        return operator.index(card)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"expected a card number from act, got {shown(card)}") from None
 
 
 class _Adapted(Agent):
@@ -135,11 +149,20 @@ def installed_agents() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
+def installed_additions() -> dict[str, EntryPoint]:
+    """Return what may follow a spec after a plus: the group ``tressette.agent_additions``."""
+    return {entry.name: entry for entry in entry_points(group=ADDITION_GROUP)}
+
+
 def make_agent(spec: str) -> Agent:
     """Make an agent from its spec: ``NAME``, or ``NAME:REST`` with options or a path.
 
     An entry point of the group ``tressette.agents`` is a callable that takes the text after the
     colon (empty if there is none) and returns an object with ``act`` or ``act_batch``.
+
+    ``SPEC+ADDITION``, as in ``greedy+endings``, is the agent of a spec, changed: an entry point of
+    the group ``tressette.agent_additions`` is a callable that takes the ``Agent`` and returns
+    another. A plus that no installed addition follows is part of the path or option.
 
     Raises
     ------
@@ -148,23 +171,43 @@ def make_agent(spec: str) -> Agent:
     """
     if not isinstance(spec, str) or not spec:
         raise AgentSpecError(f"agent: expected a spec string such as 'greedy', got {spec!r}")
+    base, plus, addition = spec.rpartition("+")
+    additions = installed_additions() if plus else {}
+    if addition in additions:
+        return _made(spec, lambda: additions[addition].load()(make_agent(base)))
     name, _, rest = spec.partition(":")
+    if "+" in name:
+        raise AgentSpecError(
+            f"agent {spec!r}: nothing called {addition!r} can be added to an agent"
+            f"{did_you_mean(addition, additions)} "
+            f"(installed: {', '.join(sorted(additions)) or 'none'})"
+        )
     agents = installed_agents()
     if name not in agents:
         raise AgentSpecError(
             f"unknown agent {name!r}{did_you_mean(name, agents)} "
             f"(installed: {', '.join(sorted(agents)) or 'none'})"
         )
-    factory: Callable[[str], Any] = agents[name].load()
+    return _made(spec, lambda: agents[name].load()(rest))
+
+
+def _made(spec: str, make: Callable[[], Any]) -> Agent:
     try:
-        policy = factory(rest)
+        policy = make()
     except TressetteError:
         raise
     except Exception as error:
         raise AgentSpecError(
             f"agent {spec!r} could not be made: {type(error).__name__}: {error}"
         ) from error
-    return policy if isinstance(policy, Agent) else _Adapted(policy, spec)
+    if isinstance(policy, Agent):
+        return policy
+    if not isinstance(policy, SeatPolicy | BatchPolicy):
+        raise AgentSpecError(
+            f"agent {spec!r}: expected its factory to return an object with act or act_batch, "
+            f"got {shown(policy)}"
+        )
+    return _Adapted(policy, spec)
 
 
 def parse_options(name: str, text: str, known: dict[str, Callable[[str], Any]]) -> dict[str, Any]:

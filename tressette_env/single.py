@@ -13,7 +13,9 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from tressette_env.errors import OptionError, StepOrderError, shown
+from tressette_env.asking import ask
+from tressette_env.deals import check_leader
+from tressette_env.errors import StepOrderError
 from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent
 from tressette_env.randomness import decision_seed, drawn_seat
 from tressette_env.rulesets import RuleSet
@@ -56,12 +58,8 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
         self.table.render_mode = None  # drawn here, where the learner's seat is known
         self.opponent: Agent = as_agent(opponent)
         self.opponent.check_rules(self.table.rules)
-        is_integer = isinstance(seat, (int, np.integer)) and not isinstance(seat, bool)
-        if seat is not None and not (is_integer and seat in range(self.table.rules.seats)):
-            raise OptionError(
-                f"seat: expected None or 0 to {self.table.rules.seats - 1}, got {shown(seat)}"
-            )
-        self._fixed_seat = None if seat is None else int(seat)
+        rules_played = self.table.rules
+        self._fixed_seat = None if seat is None else check_leader(seat, rules_played, "seat")
         self._agent: str | None = None
         agent = self.table.possible_agents[0]
         self.observation_space = self.table.observation_space(agent)
@@ -150,7 +148,8 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
         ):
             view = self.table.view(self.table.agent_selection)
             seed = decision_seed(self.table.seed or 0, self.table.deals_dealt, view.ply)
-            self.table.step(self.opponent.act(view, seed))
+            (card,) = ask(self.opponent, view.to_record(), view.rules, np.array([seed], np.int64))
+            self.table.step(int(card))
             self._render_human()
             total += self.table.rewards[self._agent]
         return total

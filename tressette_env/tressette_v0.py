@@ -128,6 +128,8 @@ class raw_env(AECEnv[str, Any, Any]):
             raise OptionError(f"reward: expected 'house' or 'tricks', got {reward!r}")
         if render_mode not in (None, "ansi", "human"):
             raise OptionError(f"render_mode: expected None, 'ansi' or 'human', got {render_mode!r}")
+        if not isinstance(reveal, bool):
+            raise OptionError(f"reveal: expected True or False, got {shown(reveal)}")
         self.episode = episode
         self.reward = reward
         self.render_mode = render_mode
@@ -270,6 +272,8 @@ class raw_env(AECEnv[str, Any, Any]):
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Observation, rewards since its last card, and end of the seat to act."""
         self._require_reset("last")
+        if not self.agents:
+            raise StepOrderError("last: the episode is over for every seat; call reset()")
         return super().last(observe)
 
     def observe(self, agent: str) -> dict[str, npt.NDArray[np.int8]]:
@@ -394,9 +398,9 @@ class raw_env(AECEnv[str, Any, Any]):
         )
 
     def _check_agent(self, agent: str) -> str:
-        if agent not in self._seat_of:
+        if not isinstance(agent, str) or agent not in self._seat_of:
             raise OptionError(
-                f"agent: expected one of {', '.join(self.possible_agents)}; got {agent!r}"
+                f"agent: expected one of {', '.join(self.possible_agents)}; got {shown(agent)}"
             )
         return agent
 
@@ -422,7 +426,7 @@ class raw_env(AECEnv[str, Any, Any]):
 
     def _check_card(self, action: Any) -> int:
         try:
-            if isinstance(action, bool | np.bool_):
+            if isinstance(action, bool) or "bool" in str(getattr(action, "dtype", "")):
                 raise TypeError
             card = operator.index(action)
         except TypeError:

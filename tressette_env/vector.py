@@ -15,11 +15,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from tressette_env import kernels
+from tressette_env.asking import ask
 from tressette_env.batch import BatchTable
 from tressette_env.batch_dice import decision_seeds
 from tressette_env.batch_views import masks_of
 from tressette_env.cards import NUM_CARDS
-from tressette_env.errors import OptionError, StepOrderError, shown
+from tressette_env.deals import check_leader
+from tressette_env.errors import AgentFailedError, OptionError, StepOrderError, as_array, shown
 from tressette_env.match import house_total
 from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent
 from tressette_env.randomness import check_seed, fresh_seed
@@ -84,10 +86,8 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
         self.num_envs = self.table.num_tables
         self.opponent: Agent = as_agent(opponent)
         self.opponent.check_rules(self.rules)
-        if seat is not None and (type(seat) is not int or seat not in range(self.rules.seats)):
-            raise OptionError(
-                f"seat: expected None or 0 to {self.rules.seats - 1}, got {shown(seat)}"
-            )
+        if seat is not None:
+            seat = check_leader(seat, self.rules, "seat")
         if reward not in ("house", "tricks"):
             raise OptionError(f"reward: expected 'house' or 'tricks', got {shown(reward)}")
         self._fixed_seat = seat
@@ -106,6 +106,7 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
         self._thirds = np.zeros((self.num_envs, 2), np.int64)
         self._ended = np.zeros(self.num_envs, np.bool_)  # in the last step (NEXT_STEP)
         self._next_deal: int | None = None  # None before the first reset
+        self._is_ready = True  # False once the opponent has failed
 
     @property
     def seats(self) -> npt.NDArray[np.int64]:
@@ -133,6 +134,7 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
         super().reset(seed=None if seed is None else int(seed))
         self.table = BatchTable(self.num_envs, self.rules, first, first_deal=start, **self._options)
         self._next_deal = start
+        self._is_ready = True
         self._thirds[:] = 0
         self._ended[:] = False
         self._draw_seats(np.arange(self.num_envs))
@@ -170,7 +172,9 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
         """
         if self._next_deal is None:
             raise StepOrderError("step: call reset() first")
-        cards = np.asarray(actions)
+        if not self._is_ready:
+            raise StepOrderError("step: the opponent failed in the last step; call reset()")
+        cards = as_array(actions, "actions")
         if cards.shape != (self.num_envs,) or cards.dtype.kind not in "iu":
             raise OptionError(
                 f"actions: expected an integer array of shape ({self.num_envs},), one card an "
@@ -250,8 +254,12 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
                 return
             numbers, plies = self.table.deal_numbers[waiting], self.table.plies[waiting]
             seeds = decision_seeds(self.table.seed, numbers, plies)
-            cards = self.opponent.act_batch(self.table.views_at(waiting), self.rules, seeds)
-            self._play(waiting, np.asarray(cards).astype(np.int64), ended, rewards)
+            try:
+                cards = ask(self.opponent, self.table.views_at(waiting), self.rules, seeds)
+            except AgentFailedError:
+                self._is_ready = False
+                raise
+            self._play(waiting, cards, ended, rewards)
 
     def _observe(self, ended: npt.NDArray[np.bool_] | None) -> Observations:
         """Observations of the learners; where an episode ended, the last one of it."""

@@ -1,0 +1,99 @@
+"""Ask an agent for cards, and refuse what is not a legal card for every view.
+
+Whoever lets agents play (environments, training, match play) goes through here, so that an agent
+that fails is named, with what it was shown, wherever it plays. Shapes: N views.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tressette_env.card_notation import card_text
+from tressette_env.cards import NUM_CARDS, card_list
+from tressette_env.errors import AgentFailedError, shown
+from tressette_env.policies import Agent
+from tressette_env.rulesets import RuleSet
+
+__all__ = ["ask"]
+
+
+def ask(
+    agent: Agent, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the agent's card for every view.
+
+    Parameters
+    ----------
+    agent : Agent
+    views : VIEW_DTYPE[N]
+    rules : RuleSet
+    seeds : int64[N]
+
+    Returns
+    -------
+    int64[N]
+        Each legal in its view.
+
+    Raises
+    ------
+    AgentFailedError
+        If the agent raises, or answers anything else. ``row`` says at which view.
+    """
+    try:
+        answer: Any = agent.act_batch(views, rules, seeds)
+        cards = np.asarray(answer)
+    except (Exception, SystemExit) as error:
+        row, one = _culprit(agent, views, rules, seeds, error)
+        raise AgentFailedError(
+            f"agent {agent.spec!r} raised {type(one).__name__}: {shown_text(one)}; "
+            f"{_where(views[row])}",
+            row,
+        ) from error
+    if cards.shape != (len(views),) or cards.dtype.kind not in "iu":
+        raise AgentFailedError(
+            f"agent {agent.spec!r}: expected an integer array of shape ({len(views)},) from "
+            f"act_batch, a card number a view; got {cards.dtype}{list(cards.shape)}; "
+            f"{_where(views[0])}",
+            0,
+        )
+    is_card = (cards >= 0) & (cards < NUM_CARDS)
+    chosen = np.where(is_card, cards, 0).astype(np.int64)
+    legal = is_card & ((views["legal"] >> chosen) & 1).astype(np.bool_)
+    if not legal.all():
+        row = int(np.argmin(legal))
+        raise AgentFailedError(_illegal(agent, views[row], int(cards[row])), row)
+    return chosen
+
+
+def shown_text(error: BaseException) -> str:
+    """Return an error's message on one line of at most 200 characters."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _culprit(
+    agent: Agent, views: Any, rules: RuleSet, seeds: Any, error: BaseException
+) -> tuple[int, BaseException]:
+    """Find the first view that the agent fails on by itself, and how; else give ``error``."""
+    for row in range(min(len(views), 1000)):
+        try:
+            np.asarray(agent.act_batch(views[row : row + 1], rules, seeds[row : row + 1]))
+        except (Exception, SystemExit) as one:
+            return row, one
+    return 0, error
+
+
+def _illegal(agent: Agent, view: np.void, card: int) -> str:
+    came = card_text(card) if 0 <= card < NUM_CARDS else "no card"
+    legal = " ".join(f"{card_text(c)} ({c})" for c in card_list(int(view["legal"])))
+    return (
+        f"agent {agent.spec!r} played {came} ({shown(card)}), not legal; expected one of {legal}; "
+        f"{_where(view)}"
+    )
+
+
+def _where(view: np.void) -> str:
+    return f"seat {view['seat']}, ply {view['ply']}"
