@@ -202,7 +202,10 @@ def masked_log_probabilities(logits: Tensor, legal_masks: Tensor) -> Tensor:
 def sample_cards(log_probabilities: Tensor, generator: torch.Generator) -> Tensor:
     """Draw a card a row, int64[B], from log probabilities float[B, A].
 
-    With E exponential, the largest p / E is at card c with probability p(c): the Gumbel trick.
+    One random number a row: the card is the first whose cumulated probability exceeds it.
     """
-    noise = torch.empty_like(log_probabilities).exponential_(generator=generator)
-    return (log_probabilities.exp() / noise).argmax(1)
+    sums = log_probabilities.exp().cumsum_(1)
+    total = sums[:, -1:]
+    drawn = torch.rand(total.shape, generator=generator) * total
+    drawn = torch.minimum(drawn, torch.nextafter(total, torch.zeros(())))  # rounding: below total
+    return (sums <= drawn).sum(1)
