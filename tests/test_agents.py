@@ -15,9 +15,9 @@ from tressette_agents.random import random_card
 from tressette_env.batch import BatchTable
 from tressette_env.batch_dice import decision_seeds
 from tressette_env.cards import card_list, card_set
-from tressette_env.errors import AgentSpecError
+from tressette_env.errors import AgentSpecError, RulesError
 from tressette_env.notation import card_text, deck_text, parse_card, parse_deck, parse_hand
-from tressette_env.policies import decision_seed
+from tressette_env.policies import Agent, decision_seed
 from tressette_env.rulesets import PRESETS, RuleSet, get_rules, playable_presets
 from tressette_env.view import VIEW_DTYPE, View
 
@@ -26,7 +26,24 @@ HOUSES = [PRESETS[name] for name in playable_presets()] + [
     RuleSet(name="fewest", objective="fewest"),
 ]
 HOUSE_NAMES = [house.name for house in HOUSES]
-SPECS = ["random", "greedy"]
+SPECS = ["random", "greedy", "counting"]
+# With little effort: these are about legal cards, seeds and hidden cards.
+SEARCH_SPECS = ["greedy+endings", "flat:worlds=2", "flat:worlds=1,leaf=play", "pimc:worlds=1"]
+SEARCH_SPECS += ["ismcts:iterations=12", "flat:worlds=1,rollout=greedy+endings"]
+
+
+def agents_for(rules: RuleSet, specs: list[str]) -> list[Agent]:
+    """Agents of those specs that play the rules; the others refuse."""
+    made = [make_agent(spec) for spec in specs]
+    for agent in made:
+        if "pimc" in agent.spec or "endings" in agent.spec:
+            if rules.seats == 4 or rules.objective == "fewest":
+                with pytest.raises(RulesError, match=r"does not play.*(two seats|less wins)"):
+                    agent.check_rules(rules)
+                made = [other for other in made if other is not agent]
+        else:
+            agent.check_rules(rules)
+    return made
 
 
 def positions(
@@ -98,6 +115,18 @@ def test_specs_name_the_agents() -> None:
         ("greddy", ["unknown agent 'greddy'", "did you mean 'greedy'?", "installed:"]),
         ("greedy:depth=3", ["'greedy'", "unknown option 'depth=3'", "none"]),
         ("random:seed=1", ["'random'", "unknown option 'seed=1'", "none"]),
+        ("greedy+endigs", ["nothing called 'endigs'", "did you mean 'endings'?"]),
+        ("gredy+endings", ["unknown agent 'gredy'", "did you mean 'greedy'?"]),
+        ("greedy+endings+endigs", ["nothing called 'endigs'"]),
+        ("counting:x=1", ["'counting'", "unknown option 'x=1'", "none"]),
+        ("flat:worlds=0", ["'flat'", "option worlds", "from 1 to", "got '0'"]),
+        ("flat:world=3", ["unknown option 'world=3'", "did you mean 'worlds'?"]),
+        ("flat:rollout=gredy", ["option rollout", "counting, greedy", "'gredy'"]),
+        ("pimc:worlds=ten", ["'pimc'", "option worlds", "'ten'"]),
+        ("pimc:ms=0", ["option ms", "from 1 to", "got '0'"]),
+        ("pimc:ms=5,worlds=3", ["'pimc'", "worlds=... or ms=...", "both"]),
+        ("ismcts:iterations=0", ["'ismcts'", "option iterations", "got '0'"]),
+        ("ismcts:explore=nan", ["option explore", "'nan'"]),
         ("", ["expected a spec string"]),
     ],
 )
@@ -277,6 +306,7 @@ def test_agents_play_legally_and_the_same_interpreted_and_compiled(house: RuleSe
 def test_agents_do_not_peek(house: RuleSet) -> None:
     """Hidden cards dealt anew, same view and seed: the same card (report 17)."""
     rng = np.random.default_rng(5)
+    agents = agents_for(house, SPECS + SEARCH_SPECS)
     others_changed = 0
     for table, views in positions(house, 30, seed=21):
         next_seats = (table.seats + 1) % house.seats
@@ -290,9 +320,9 @@ def test_agents_do_not_peek(house: RuleSet) -> None:
         table.restore(before)
         seeds = np.arange(len(views), dtype=np.int64)
         assert (new_views == views).all()
-        for spec in SPECS:
-            agent = make_agent(spec)
+        for agent in agents:
             cards = agent.act_batch(views, house, seeds)
+            assert ((views["legal"] >> cards) & 1).all()
             assert (agent.act_batch(new_views, house, seeds) == cards).all()
     assert others_changed > 5 * house.deck_size
 
@@ -325,14 +355,14 @@ def test_a_seat_that_is_not_to_act_gets_no_card() -> None:
     view = view_at("D:3A")
     view.legal = 0
     view.table_size = 0
-    assert [make_agent(spec).act(view, 1) for spec in SPECS] == [-1, -1]
+    assert [make_agent(spec).act(view, 1) for spec in SPECS + SEARCH_SPECS] == [-1] * 9
 
 
 def test_views_that_are_not_contiguous_are_read_right() -> None:
     for _table, views in positions(PRESETS["playmore"], 64, seed=2):
         part = views[::3]
         seeds = np.arange(len(part), dtype=np.int64)
-        for spec in SPECS:
+        for spec in SPECS + SEARCH_SPECS:
             agent = make_agent(spec)
             expected = agent.act_batch(part.copy(), PRESETS["playmore"], seeds)
             assert (agent.act_batch(part, PRESETS["playmore"], seeds) == expected).all()

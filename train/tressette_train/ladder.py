@@ -1,7 +1,7 @@
 """The ladder: agents from weak to strong, every one against every other, in several houses.
 
-``tressette eval --ladder`` prints the matrices and writes them as a page. Each rung is compared with
-the one below it; where its whole interval is not above 0, the page says so.
+``tressette eval --ladder`` prints the matrices and writes them as a page. Each rung is compared
+with the one below it; where its whole interval is not above 0, the page says so.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ RUNGS = (
     "counting+endings",
     "flat:worlds=40+endings",
     "pimc:worlds=32",
+    "ismcts:iterations=2000+endings",
 )
 HOUSES = ("playmore", "gamelake", "cuperativa")
 
@@ -47,7 +48,7 @@ class LadderResult:
     results: tuple[PairingResult, ...]
 
     def between(self, agent: str, opponent: str) -> PairingResult:
-        """Result of an agent against a lower rung."""
+        """Return the result of an agent against a lower rung."""
         for result in self.results:
             if (result.agent, result.opponent) == (agent, opponent):
                 return result
@@ -126,14 +127,18 @@ def ladder_page(ladders: Sequence[LadderResult], command: str, seconds: float) -
         "",
         "<!-- written by `tressette eval --ladder`: change the agents, not this page -->",
         "",
-        "How strong the agents are against each other: thirds of a point a deal that the agent of a",
-        "row takes more than that of the column, and the 95 % interval over pairs (one deal in both",
-        "seatings). [Agents](agents.md) says what they do, [Evaluation](evaluation.md) how they are",
-        "compared.",
+        "How strong the agents are against each other: thirds of a point a deal that the agent of",
+        "a row takes more than that of the column, and the 95 % interval over pairs (one deal in",
+        "both seatings). [Agents](agents.md) says what they do, [Evaluation](evaluation.md) how",
+        "they are compared. Made by",
         "",
-        f"Made by `{command}`: {first.deals} deals of seed {first.seed} for each cell, each played in",
-        f"both seatings; {_duration(seconds)} on {_machine()}, {datetime.date.today().isoformat()}.",
-        "Software: " + ", ".join(f"{name} {version}" for name, version in versions().items()) + ".",
+        "```",
+        command,
+        "```",
+        "",
+        f"with {first.deals} deals of seed {first.seed} for each cell, in {_duration(seconds)} on "
+        f"{_machine()}, {datetime.date.today().isoformat()}.",
+        "Versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()) + ".",
     ]
     for ladder in ladders:
         lines += ["", f"## {ladder.rules.name}", "", *_matrix(ladder), "", *_verdicts(ladder)]

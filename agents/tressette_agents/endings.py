@@ -1,0 +1,79 @@
+"""``X+endings``: plays as agent X while the stock lasts, and exactly once it is empty.
+
+The last tricks of a two-seat deal are then a game of perfect information, which ``solver`` plays
+for most thirds. Of equally good cards it takes the one worth least, then the lowest number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tressette_agents.solver import EndingSolver
+from tressette_env.errors import RulesError
+from tressette_env.policies import Agent
+from tressette_env.rulesets import RuleSet
+
+__all__ = ["EndingsAgent", "add", "check_solvable", "exact_cards"]
+
+
+def check_solvable(spec: str, rules: RuleSet) -> None:
+    """Raise ``RulesError`` if the endings of these rules are not what the solver plays."""
+    if rules.seats != 2:
+        raise RulesError(
+            f"agent {spec!r} does not play {rules.name!r}: it solves endings of two seats, and "
+            f"these rules have {rules.seats}"
+        )
+    if rules.fewest_wins:
+        raise RulesError(
+            f"agent {spec!r} does not play {rules.name!r}: it solves endings for most thirds, and "
+            "in these rules less wins"
+        )
+
+
+def exact_cards(views: npt.NDArray[np.void], solver: EndingSolver) -> npt.NDArray[np.int64]:
+    """Best cards of two-seat views with an empty stock whose seats are to act, int64[B]."""
+    last = np.maximum(views["ply"].astype(np.int64) - 1, 0)
+    on_table = views["plays"][np.arange(len(views)), last].astype(np.int64)
+    led = np.where(views["table_size"] == 1, on_table, -1)
+    return solver.best_cards(views["hand"], views["unseen"] | views["known"][:, 1], led)
+
+
+class EndingsAgent(Agent):
+    """An agent whose endings are played by the solver.
+
+    Parameters
+    ----------
+    base : Agent
+        Plays while the stock lasts.
+    """
+
+    def __init__(self, base: Agent) -> None:
+        self.spec = f"{base.spec}+endings"
+        self.base = base
+        self._solver = EndingSolver()
+
+    def check_rules(self, rules: RuleSet) -> None:
+        """Raise ``RulesError`` unless two seats play for most, and the base agent plays, too."""
+        check_solvable(self.spec, rules)
+        self.base.check_rules(rules)
+
+    def act_batch(
+        self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return a card for each view: the base agent's, or the solver's."""
+        check_solvable(self.spec, rules)
+        chosen = np.full(len(views), -1, np.int64)
+        is_ending = (views["stock_left"] == 0) & (views["legal"] != 0)
+        at = np.flatnonzero(is_ending)
+        if len(at):
+            chosen[at] = exact_cards(views[at], self._solver)
+        at = np.flatnonzero((views["stock_left"] != 0) & (views["legal"] != 0))
+        if len(at):
+            chosen[at] = self.base.act_batch(views[at], rules, seeds[at])
+        return chosen
+
+
+def add(base: Agent) -> EndingsAgent:
+    """Make the agent of a spec ``X+endings`` from agent X."""
+    return EndingsAgent(base)
