@@ -16,7 +16,7 @@ from gymnasium.utils.passive_env_checker import env_step_passive_checker
 
 from tressette_env import SingleSeatEnv, tressette_v0
 from tressette_env.notation import parse_record
-from tressette_env.policies import Agent
+from tressette_env.policies import Agent, decision_seed
 from tressette_env.rulesets import PRESETS, RuleSet, playable_presets
 from tressette_env.view import View
 
@@ -324,6 +324,53 @@ def test_opponents_see_their_own_seat_only() -> None:
     assert {view.seat for view, _, _ in opponent.decisions} == {0, 1, 3}
     seeds = [seed for _, seed, _ in opponent.decisions]
     assert len(set(seeds)) == len(seeds) == 30  # every decision has dice of its own
+
+
+def opponents_dice(env: SingleSeatEnv, opponent: Recorded, **reset: Any) -> list[int]:
+    """Play an episode; return the opponent's seeds, which must be those that are documented."""
+    opponent.decisions.clear()
+    env.reset(**reset)
+    first = env.table.deals_dealt
+    over = False
+    while not over:
+        _, _, over, _, _ = env.step(first_legal(env))
+    assert env.table.seed is not None
+    expected, dealt, ply = [], first, -1
+    for view, _, _ in opponent.decisions:
+        dealt += view.ply <= ply  # the next deal of a match
+        ply = view.ply
+        expected.append(decision_seed(env.table.seed, dealt, ply))
+    assert dealt == env.table.deals_dealt
+    seeds = [seed for _, seed, _ in opponent.decisions]
+    assert seeds == expected
+    return seeds
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("rules", ["playmore", "gamelake_partners"])
+def test_opponents_dice_follow_from_seed_deal_and_ply(rules: str, episode: str) -> None:
+    """No two decisions of a run share their dice, nor do the same decisions under two seeds."""
+    opponent = Recorded()
+    env = SingleSeatEnv(opponent, rules=rules, episode=episode, seat=0)
+    seats, size = PRESETS[rules].seats, PRESETS[rules].deck_size
+    runs = []
+    for seed in (14, 15, 14):
+        episodes = [opponents_dice(env, opponent, seed=seed)]
+        episodes += [opponents_dice(env, opponent) for _ in range(2)]
+        assert all(len(dice) >= size // seats * (seats - 1) for dice in episodes)
+        runs.append([die for dice in episodes for die in dice])
+    assert runs[0] == runs[2]
+    assert len({*runs[0], *runs[1]}) == len(runs[0]) + len(runs[1])
+
+
+def test_opponents_dice_are_new_when_a_given_deck_is_played_again() -> None:
+    opponent = Recorded()
+    env = SingleSeatEnv(opponent, seat=0)
+    options = {"deck": range(40), "leader": 1}
+    first = opponents_dice(env, opponent, seed=16, options=options)
+    again = opponents_dice(env, opponent, options=options)
+    assert not {*first} & {*again}
+    assert opponents_dice(env, opponent, seed=16, options=options) == first
 
 
 def test_an_agent_that_refuses_the_rules_is_refused() -> None:
