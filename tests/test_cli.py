@@ -252,3 +252,119 @@ def test_a_strangers_failing_agent_is_reported_in_one_line(
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("tressette: agent 'stranger")
     assert all(word in done.stderr for word in words), done.stderr
+
+
+# ----------------------------------------------------------------------------- the world outside
+
+GAME = """tressette-record 1
+rules "odd name"
+fields seats=2 follow=always draws=hidden scoring=points target=21 declarations=none \
+cappotto=none objective=most hand_size=10
+cards D:32AKQJ7654 C:32AKQJ7654 S:32AKQJ7654 B:32AKQJ7654
+source x
+seed 7
+
+deal number=0 leader=0
+deck 6B 6D 5C 5D 2B AS QD 3D AC KD QS 4S AB 5S 3S 7S 4C 7B 2C 3B
+deck 2D JC 6S JB 3C QB 6C KS 4D QC 7D 7C JS 4B 2S 5B AD KC JD KB
+unfinished 0 cards
+end
+"""
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a shell command where ``$T`` is the installed command."""
+    return subprocess.run(
+        ["sh", "-c", command],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        cwd=folder,
+        env={**os.environ, "T": str(TRESSETTE)},
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "command", ["replay game", "--help", "eval greedy random --deals 2 --json", "perft --depth 1"]
+)
+def test_an_output_that_is_full_is_told_in_one_line(command: str, tmp_path: Path) -> None:
+    (tmp_path / "game").write_text(GAME)
+    done = shell(f"$T {command} >/dev/full", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == ("tressette: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize(
+    ("command", "code", "out", "error"),
+    [
+        ("$T play --seed 3 <&- | tail -n 1", 0, "Stopped before the end.", ""),
+        ("$T replay - <&-", 2, "", "tressette: standard input, line 1, column 1: expected"),
+        ("$T perft --depth 1 >&-", 0, "", ""),
+        ("$T perft --depth x 2>&-", 2, "", ""),
+        # a broken pipe is nobody's mistake
+        ("($T replay game; echo $? >&2) | :", 0, "", "1"),
+        ("printf '\\377\\nq\\n' | $T play --seed 3 | tail -n 1", 0, "Stopped before", ""),
+        ("mkdir x; cd x; rmdir ../x; $T perft", 2, "", "tressette: the current folder does not"),
+        ("$T replay /dev/zero", 2, "", "tressette: /dev/zero, line 1, column 1: expected at most"),
+    ],
+)
+def test_streams_and_folders_that_are_gone(
+    command: str, code: int, out: str, error: str, tmp_path: Path
+) -> None:
+    (tmp_path / "game").write_text(GAME)
+    done = shell(command, tmp_path)
+    assert done.returncode == code, done.stderr
+    assert done.stdout.startswith(out)
+    assert done.stderr.startswith(error)
+    assert done.stderr.count("\n") <= 1
+
+
+def test_ctrl_c_while_a_command_is_imported_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tressette_train import commands
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "perft", interrupted)
+    assert run(monkeypatch, "perft") == 130
+    assert capsys.readouterr().err == "tressette: stopped\n"
+
+
+def test_a_name_in_a_record_is_shown_and_never_acts_on_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, code, out, error in [
+        ("odd name", 0, "odd name: 2 seats", ""),
+        ("a\\nb", 0, "'a\\nb': 2 seats", ""),
+        ("\\u202ex", 0, "'\\u202ex': 2 seats", ""),
+        ("\\u001b[31m", 2, "", "a text without control characters"),
+        ("\\ud800", 2, "", "a text without control characters"),
+    ]:
+        (tmp_path / "game").write_text(GAME.replace("odd name", name))
+        assert run(monkeypatch, "replay", str(tmp_path / "game")) == code
+        printed = capsys.readouterr()
+        assert printed.out.startswith(out)
+        assert error in printed.err
+        assert "\x1b" not in printed.err
+
+
+@pytest.mark.parametrize(
+    ("act_batch", "words"),
+    [
+        ("lambda views, rules, seeds: [[1, 2], [3]]", "that is no array (ValueError"),
+        ("lambda views, rules, seeds: exit(0)", "raised SystemExit: 0"),
+    ],
+)
+def test_a_stranger_never_ends_the_measurement_silently(
+    act_batch: str, words: str, tmp_path: Path
+) -> None:
+    site = install(tmp_path, "stranger", act_batch)
+    done = run_outside("eval", "greedy", "stranger", "--deals", "2", PYTHONPATH=str(site))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tressette: agent 'stranger'")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -9,7 +9,7 @@ import yaml
 
 from tressette_env import TressetteError, get_rules
 from tressette_env.errors import ConfigError
-from tressette_train.config import TrainConfig
+from tressette_train.config import MAX_SNAPSHOTS, TrainConfig
 from tressette_train.config_file import change_config, config_from_json, read_config
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
@@ -74,8 +74,27 @@ def test_a_config_survives_being_stored(file: Path) -> None:
         ("a:\n\t- 1", "FILE, line 2: not YAML: found character '\\t' that cannot start any token"),
         ("%&", "FILE, line 1: not YAML: expected alphabetic or numeric character, but found '&'"),
         (BUDGET + "---\na: 1\n", "FILE, line 2: not YAML: but found another document"),
-        (BUDGET + "a: *x\n", "FILE, line 2: not YAML: found undefined alias 'x'"),
-        (BUDGET + "a: &a [*a]\n", "FILE, line 1: a value that holds itself"),
+        (BUDGET + "a: *x\n", "FILE, line 2: not YAML: the alias '*x'; write the value out instead"),
+        (BUDGET + "a: &a [*a]\n", "FILE, line 2: not YAML: the alias '*a'; write"),
+        (BUDGET + "a: &a 3\nseed: *a\n", "FILE, line 3: not YAML: the alias '*a'; write"),
+        (BUDGET + "x: " + "[" * 5000, "FILE, line 1: values nested too deeply"),
+        (BUDGET + "x: a\0b\n", "FILE, line 2: not YAML: the character '\\x00' is not allowed"),
+        (BUDGET + "\n\x1b[31m: 1\n", "FILE, line 3: not YAML: the character '\\x1b' is not"),
+        (BUDGET + "seed: 2001-13-45\n", "FILE, line 2: not YAML: '2001-13-45' is no timestamp"),
+        (BUDGET + "seed: !!int foo\n", "FILE, line 2: not YAML: 'foo' is no int"),
+        (BUDGET + "seed: !!float foo\n", "FILE, line 2: not YAML: 'foo' is no float"),
+        (BUDGET + "seed: !!bool foo\n", "FILE, line 2: not YAML: 'foo' is no bool"),
+        (BUDGET + "seed: !!timestamp foo\n", "FILE, line 2: not YAML: 'foo' is no timestamp"),
+        (BUDGET + "seed: 0b_\n", "FILE, line 2: not YAML: '0b_' is no int"),
+        (BUDGET + "seed: 0x_\n", "FILE, line 2: not YAML: '0x_' is no int"),
+        (BUDGET + "0x_: 1\n", "FILE, line 2: not YAML: '0x_' is no int"),
+        (BUDGET + f"seed: {'9' * 5000}\n", "FILE, line 2: not YAML: '99999"),
+        (BUDGET + f"seed: 0x{'f' * 5000}\n", "FILE, line 2: a number out of range, got '0xff"),
+        (f"decisions: 1{'0' * 400}\n", "FILE, line 1: a number out of range, got '1000"),
+        (BUDGET + "# " + "x" * 200_000, "FILE, line 1: expected at most 100,000 characters"),
+        (BUDGET + 'rules: "\\ud800"\n', "FILE, line 2: "),
+        (BUDGET + '"\\ud800\\e": 1\n', "FILE, line 2: expected text, got half a"),
+        (BUDGET + '"\\e[31m": 1\n', "FILE, line 2: unknown key '\\x1b[31m'"),
         (BUDGET + "x: !!python/object:os.system {}\n", "FILE, line 2: unknown key 'x'"),
         (
             "seed: 1\n" + BUDGET + BUDGET,
@@ -105,7 +124,28 @@ def test_files_that_are_no_config(file: Path, text: str, message: str) -> None:
         ("ppo:\n  learning_rate: fast\n", 3, "ppo.learning_rate: expected a number, got 'fast'"),
         ("ppo:\n  learning_rate: '1'\n", 3, "ppo.learning_rate: expected a number, got '1'"),
         ("ppo:\n  learning_rate: 0\n", 3, "ppo.learning_rate: expected a number greater than 0"),
-        ("ppo:\n  learning_rate: .nan\n", 3, "ppo.learning_rate: expected a number"),
+        ("ppo:\n  learning_rate: .nan\n", 3, "ppo.learning_rate: expected a finite number, got"),
+        ("ppo:\n  max_grad_norm: .inf\n", 3, "ppo.max_grad_norm: expected a finite number"),
+        ("ppo:\n  max_grad_norm: 1e400\n", 3, "ppo.max_grad_norm: expected a finite number"),
+        ("opponents:\n  agents:\n    greedy: .inf\n", 4, "opponents.agents.greedy: expected a fin"),
+        ("ppo:\n  minibatch: 10_000_000_000\n", 3, "ppo.minibatch: expected a number less than"),
+        ("checkpoint:\n  every: 10_000_000_000\n", 3, "checkpoint.every: expected a number less"),
+        ("benchmark:\n  deals: 10_000_000_000\n", 3, "benchmark.deals: expected a number less"),
+        ("benchmark:\n  agents: [greedy, gredy]\n", 3, "benchmark.agents: unknown agent 'gredy'"),
+        (
+            "benchmark:\n  agents:\n  - greedy\n  - greedy:x=1\n",
+            5,
+            "benchmark.agents: agent 'greedy': unknown option",
+        ),
+        (
+            "rules: gamelake_partners\nbenchmark:\n  agents: [greedy+endings]\n",
+            4,
+            "benchmark.agents: agent 'greedy+endings' does not play 'gamelake_partners'",
+        ),
+        ("opponents:\n  agents:\n    greedy+endngs: 1\n", 3, "opponents.agents: unknown agent"),
+        ("rollout:\n  deals: 2\n  tables: 31\n", 4, "rollout.tables: expected a multiple"),
+        ("shards: 64\nppo:\n  minibatch: 63\n", 4, "ppo.minibatch: expected at least one"),
+        ("seed: 1\nshards: 31\n", 3, "rollout.tables: expected a multiple of shards (31)"),
         ("ppo:\n  clip: .1\n  epochs: 1.5\n", 4, "ppo.epochs: expected a whole number, got 1.5"),
         ("ppo:\n  epochs: true\n", 3, "ppo.epochs: expected a whole number, got True"),
         ("ppo: 3\n", 2, "ppo: expected a section with keys of its own, got 3"),
@@ -143,6 +183,11 @@ def test_wrong_keys_and_values(file: Path, text: str, line: int, message: str) -
     assert refusal(file, BUDGET + text).startswith(f"FILE, line {line}: {message}")
 
 
+def test_a_run_keeps_no_more_snapshots_than_a_checkpoint_may_hold(file: Path) -> None:
+    message = refusal(file, BUDGET + f"opponents:\n  keep: {MAX_SNAPSHOTS + 1}\n")
+    assert "opponents.keep: expected a number less than or equal to 1000, got 1001" in message
+
+
 def test_further_problems_are_counted(file: Path) -> None:
     text = BUDGET + "ppo:\n  clip: 3\n  epochs: 0\n  x: 1\n"
     assert refusal(file, text).endswith("got 3 (and 2 more problems)")
@@ -151,7 +196,7 @@ def test_further_problems_are_counted(file: Path) -> None:
 def test_settings_that_contradict_each_other(file: Path) -> None:
     odd = refusal(file, BUDGET + "rollout:\n  tables: 31\n")
     assert "rollout.tables: expected a multiple of shards (2), at least 2 tables a shard" in odd
-    assert "ppo.minibatch: expected at least one decision a shard (64)" in refusal(
+    assert "ppo.minibatch: expected at least one decision for each of the shards (64)" in refusal(
         file, BUDGET + "shards: 64\nppo:\n  minibatch: 63\n"
     )
 
@@ -179,6 +224,12 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         ("network.hidden=[1, ", ": not YAML: "),
         ("ppo=3", ": ppo: expected a section with keys of its own, got 3"),
         ("seed=", ": seed: expected a whole number, got None"),
+        ("seed=*a", ": not YAML: the alias '*a'"),
+        ("seed=2001-13-45", ": not YAML: '2001-13-45' is no timestamp"),
+        ("ppo.clip.x=1", ": 'clip' is a value, not a section"),
+        ("ppo.epochs.x=1", ": ppo.epochs: expected a whole number, got {'x': 1}"),
+        ("rollout.tables=31", ": rollout.tables: expected a multiple of shards"),
+        ("benchmark.agents=[gredy]", ": benchmark.agents: unknown agent 'gredy'; did you mean"),
     ],
 )
 def test_mistakes_in_set(file: Path, override: str, message: str) -> None:
@@ -208,3 +259,45 @@ def test_only_some_keys_change_when_a_run_goes_on() -> None:
     assert (changed.decisions, changed.checkpoint.every) == (2000, 3)
     with pytest.raises(ConfigError, match=r"--set ppo\.clip=0\.1.*may not change.*decisions"):
         change_config(config, ["ppo.clip=0.1"], "r", ["decisions"])
+
+
+@pytest.mark.parametrize(
+    "override", ["seed=\0", "seed=\x1b[31m", "seed=\udcff", "\udcff\x07=1", "a.\x1b=1", "\x9b"]
+)
+def test_what_would_act_on_a_terminal_is_not_repeated_by_set(file: Path, override: str) -> None:
+    message = refusal(file, BUDGET, override)
+    assert message.startswith("--set ")
+    assert message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides"),
+    [
+        (f"- {'x' * 90_000}\n", []),
+        (f"[{'1,' * 9_000}]", []),
+        (BUDGET + f"{'k' * 900}: 1\n", []),
+        (BUDGET + f"? {'k' * 90_000}\n: 1\n", []),
+        (BUDGET + f"rules: {'r' * 90_000}\n", []),
+        (BUDGET + f"torch_threads: {'r' * 90_000}\n", []),
+        (BUDGET + f"network:\n  hidden: [{'8,' * 9_000}]\n", []),
+        (BUDGET + f"benchmark:\n  agents: [{'a' * 90_000}]\n", []),
+        (BUDGET + f"opponents:\n  agents: {{{'a' * 900}: 1}}\n", []),
+        (BUDGET + f"seed: !{'t' * 900} x\n", []),
+        (BUDGET + f"seed: *{'t' * 90_000}\n", []),
+        (BUDGET, [f"seed={'x' * 90_000}"]),
+        (BUDGET, ["x" * 90_000]),
+        (BUDGET, [f"{'x' * 90_000}=1"]),
+        (BUDGET, [f"seed={'x' * 900_000}"]),
+    ],
+)
+def test_a_message_stays_short(file: Path, text: str, overrides: list[str]) -> None:
+    assert len(refusal(file, text, *overrides)) < 600
+
+
+def test_additions_to_agents_are_known(file: Path) -> None:
+    file.write_text(BUDGET, encoding="utf-8")
+    config = read_config(
+        file, ["opponents.agents.greedy+endings=1", "benchmark.agents=[random+endings]"]
+    )
+    assert config.opponents.agents["greedy+endings"] == 1
+    assert config.benchmark.agents == ["random+endings"]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import json
+import sys
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.stats
+import torch
+from rich.console import Console
 
 from tressette_agents import make_agent
 from tressette_agents.greedy import greedy_card
@@ -23,6 +28,7 @@ from tressette_env.view import View, view_of
 from tressette_train.evaluate import PairingResult, cards_to_play, evaluate
 from tressette_train.intervals import mean_interval, student_t_975
 from tressette_train.match_play import AgentFailedError, play_pairing, side_seed
+from tressette_train.tables import results_table
 
 CHOOSE = {
     "greedy": lambda view, seed: greedy_card(view, view.rules),
@@ -216,12 +222,19 @@ def test_a_level_deal_counts_half_and_less_wins_where_the_house_says_so() -> Non
 
 def test_the_interval_is_students_over_pairs() -> None:
     result = one(["greedy", "random"], deals=40)
-    pairs = result.paired.margins_thirds.mean(axis=1)
-    low, high = scipy.stats.t.interval(
-        0.95, df=len(pairs) - 1, loc=pairs.mean(), scale=scipy.stats.sem(pairs)
-    )
-    assert result.margin_thirds.ends == pytest.approx([low, high], rel=1e-9)
-    assert result.margin_house.ends != result.margin_thirds.ends
+    house = result.paired.margins_house
+    for found, values in (
+        (result.margin_thirds, result.paired.margins_thirds),
+        (result.margin_house, house),
+        (result.win_rate, np.where(house > 0, 1.0, np.where(house == 0, 0.5, 0.0))),
+    ):
+        pairs = values.mean(axis=1)
+        ends = scipy.stats.t.interval(
+            0.95, df=len(pairs) - 1, loc=pairs.mean(), scale=scipy.stats.sem(pairs)
+        )
+        assert found.mean == pytest.approx(pairs.mean(), rel=1e-12)
+        assert found.ends == pytest.approx(list(ends), rel=1e-9)
+    assert len({tuple(one.ends) for one in (result.margin_thirds, result.margin_house)}) == 2
     # Two deals are few: one degree of freedom.
     assert mean_interval(np.array([0.0, 2.0])).high == pytest.approx(1 + 12.7062, abs=1e-3)
 
@@ -306,6 +319,7 @@ def _raise(view: View) -> int:
         (lambda view: 40, ["played no card (40), not legal"]),
         (lambda view: -1, ["played no card (-1), not legal"]),
         (_raise, ["raised ZeroDivisionError: nothing to share"]),
+        (lambda view: sys.exit(0), ["raised SystemExit: 0"]),
     ],
 )
 @pytest.mark.parametrize("batch_size", [1, 4096])
@@ -336,6 +350,12 @@ def test_a_failing_agent_is_named_with_the_deal(
         None,
         "3D",
         np.full(120, 3.0),
+        [[1, 2], [3]],
+        ["3"] * 60,
+        [3.0] * 60,
+        [True] * 60,
+        [2**70] * 60,
+        torch.ones(60, requires_grad=True),
     ],
 )
 def test_an_answer_that_is_no_array_of_cards_is_refused(answer: Any) -> None:
@@ -377,6 +397,10 @@ def test_an_agent_that_does_not_play_the_house_is_not_asked() -> None:
         ({"agents": ["greedy"]}, OptionError, "at least two, got 'greedy'"),
         ({"agents": []}, OptionError, "at least two, got none"),
         ({"agents": "greedy"}, OptionError, "put it into a list"),
+        ({"agents": 5}, OptionError, "at least two, got 5; put"),
+        ({"agents": None}, OptionError, "at least two, got None; put"),
+        ({"agents": object()}, OptionError, "at least two, got <object"),
+        ({"deals": 10**12}, OptionError, "deals: expected an integer up to 100,000,000"),
         ({"agents": ["greedy", "rnadom"]}, AgentSpecError, "did you mean 'random'"),
         ({"rules": "playmroe"}, RulesError, "did you mean 'playmore'"),
         ({"rules": "fitres"}, RulesError, "fitres"),
@@ -394,3 +418,44 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     with pytest.raises(error, match=word):
         evaluate(**{"agents": ["greedy", "random"], "deals": 4, **options})
+
+
+def test_an_agent_that_fails_when_asked_about_the_rules_is_named() -> None:
+    class Odd(Agent):
+        spec = "odd"
+
+        def check_rules(self, rules: RuleSet) -> None:
+            raise KeyError(rules.name)
+
+    with pytest.raises(AgentFailedError, match="'odd', asked about 'playmore', raised KeyError"):
+        one(["greedy", Odd()])
+
+
+# ----------------------------------------------------------------------------- how it is shown
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 72, 78, 100])
+@pytest.mark.parametrize("rules", ["playmore", "yeeqia"])
+def test_every_figure_is_readable_in_any_width(rules: str, width: int) -> None:
+    result = one(["greedy", "random"], rules)
+    console = Console(file=io.StringIO(), width=width)
+    console.print(results_table([result, result]))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    low, high = result.margin_thirds.ends
+    figures = [f"{result.margin_thirds.mean:+.2f}", f"{low:+.2f} to {high:+.2f}"]
+    figures += [f"{100 * result.win_rate.mean:.1f} %", "greedy", "random"]
+    for figure in figures:
+        assert text.count(figure) >= 2
+    assert "…" not in text
+
+
+def test_names_are_no_markup() -> None:
+    agents: list[Any] = ["greedy", "random"]
+    result = dataclasses.replace(one(agents), agent="learned:[red]")
+    console = Console(file=io.StringIO(), width=100)
+    console.print(results_table([result]))
+    assert isinstance(console.file, io.StringIO)
+    assert "learned:[red]" in console.file.getvalue()

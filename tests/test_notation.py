@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -31,6 +33,11 @@ from tressette_env.notation import (
 )
 from tressette_env.rulesets import PRESETS, RuleSet, playable_presets
 from tressette_env.state import new_state
+
+# What the name and the source of a rule set may hold.
+WRITABLE = st.text(
+    st.one_of(st.characters(exclude_categories=("Cc", "Cs")), st.sampled_from("\t\n"))
+)
 
 # One finished deal and one that stops in its seventh trick; pinned: later versions must read it.
 MATCH = r"""tressette-record 1
@@ -312,8 +319,8 @@ def test_every_record_reads_back(
 
 @settings(deadline=None)
 @given(
-    name=st.text(),
-    source=st.text(),
+    name=WRITABLE,
+    source=WRITABLE,
     target=st.none() | st.integers(1, 30),
     goal=st.sampled_from([("most", "none"), ("most", "all_points"), ("fewest", "none")]),
     seed=st.integers(0, 99),
@@ -327,6 +334,52 @@ def test_records_of_own_rules_read_back_with_every_field(
     text = record_text(record)
     assert text.isascii()
     assert parse_record(text) == record
+
+
+@pytest.mark.parametrize("odd", ["\x1b[31m", "\0", "\r", "\x7f", "\x9b1m", "\ud800", "\udfff"])
+def test_names_that_would_act_on_a_terminal_are_neither_read_nor_written(odd: str) -> None:
+    written = json.dumps(f"my {odd}")
+    for line, what in ((2, "rules playmore"), (5, LINES[4])):
+        text = edited(line, what, f"{what.split()[0]} {written}").replace(LINES[-1], "end")
+        error = refusal(text)
+        assert (error.line, error.column) == (line, len(what.split()[0]) + 2)
+        assert "a text without control characters" in error.reason
+        assert error.reason.isprintable()
+    record = parse_record(MATCH)
+    for field in ("name", "source"):
+        rule_set = record.rules.replace(**{field: odd})
+        with pytest.raises(RulesError, match=f"RuleSet {field}: expected text without control"):
+            record_text(dataclasses.replace(record, rules=rule_set))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 2_000_000,
+        "\r\n" * 2_000_000,
+        "3D " * 1_000_000,
+        "x" * 2_000_000,
+    ],
+)
+def test_a_text_of_any_length_is_refused_at_once(text: str) -> None:
+    began = time.process_time()
+    assert "expected at most 1,000,000 characters" in refusal(text).reason
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 990_000,
+        MATCH[: MATCH.index("deck ")] + "deck " + "3D " * 320_000,
+        "a " * 490_000,
+        MATCH[: MATCH.index("deck ")] + "deck 3D\n" * 120_000,
+    ],
+)
+def test_the_time_to_refuse_a_text_grows_with_its_length_only(text: str) -> None:
+    began = time.process_time()
+    refusal(text)
+    assert time.process_time() - began < 10  # about 1; it took minutes
 
 
 def test_a_record_holds_every_field_of_its_rules() -> None:

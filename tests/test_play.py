@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -185,3 +188,127 @@ def test_what_may_not_be_played_is_explained(text: str, words: str) -> None:
     assert card_list(parse_hand("D:3")) == [parse_card("3D")]
     with pytest.raises(NotationError, match=words):
         read_card(text, parse_hand("D:3"), hand)
+
+
+# ----------------------------------------------------------------------------- records are kept
+
+
+def play_to_the_end(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    """Type cards until one may be played; return the exit code."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{card}\n" for card in EVERY_CARD * 20)))
+    monkeypatch.setattr(sys, "argv", ["tressette", "play", "--seed", "3", *options])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+class Disk:
+    """Writes that fail as on a full disk, half way, after the first ``room`` of them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+        write = Path.write_text
+        self.calls = 0
+
+        def write_text(path: Path, text: str, **options: Any) -> int:
+            self.calls += 1
+            if self.calls > room:
+                write(path, text[: len(text) // 2], **options)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return write(path, text, **options)
+
+        monkeypatch.setattr(Path, "write_text", write_text)
+
+
+def test_a_disk_full_from_the_start_is_told_before_the_game(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    Disk(monkeypatch, room=0)
+    assert play_to_the_end(monkeypatch, "--record", str(tmp_path / "game.txt")) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.endswith("game.txt cannot be written: No space left on device\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_on_a_disk_that_fills_up_the_record_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    disk = Disk(monkeypatch, room=6)
+    file = tmp_path / "game.txt"
+    assert play_to_the_end(monkeypatch, "--record", str(file)) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("tressette: record: ")
+    assert printed.err.count("\n") == 1
+    assert "No space left on device; the record is printed above" in printed.err
+    whole = parse_record(printed.out[printed.out.index("tressette-record") :])
+    assert len(whole.deals[0].plays) == 40
+    # the file has what was last written whole: five tricks, after the empty record
+    assert list(tmp_path.iterdir()) == [file]
+    assert parse_record(file.read_text()).deals[0].plays == whole.deals[0].plays[:10]
+    assert disk.calls == 22
+
+
+def test_the_file_holds_every_trick_while_the_game_goes_on(play: Any, tmp_path: Path) -> None:
+    file = tmp_path / "game.txt"
+    counts = []
+
+    class Keyboard(io.StringIO):
+        def readline(self, size: int | None = -1) -> str:
+            counts.append(len(parse_record(file.read_text()).deals[0].plays))
+            return EVERY_CARD[len(counts) % 40] + "\n" if len(counts) < 200 else ""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", Keyboard())
+        patch.setattr(sys, "argv", ["tressette", "play", "--seed", "3", "--record", str(file)])
+        with pytest.raises(SystemExit):
+            cli.main()
+    assert counts[0] == 0
+    assert len(set(counts)) > 3
+    assert all(count % 2 == 0 for count in counts)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_game_ended_by_the_system_keeps_its_record(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    number = getattr(signal, name)
+    before = signal.getsignal(number)
+
+    def asked(prompt: str) -> str:
+        signal.raise_signal(number)
+        return "q"
+
+    monkeypatch.setattr("builtins.input", asked)
+    monkeypatch.setattr(
+        sys, "argv", ["tressette", "play", "--seed", "3", "--record", str(tmp_path / "game.txt")]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 128 + number
+    assert signal.getsignal(number) == before
+    assert parse_record((tmp_path / "game.txt").read_text()).seed == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda: [1, 2], "at seat 1 played [1, 2], which is no card's number"),
+        (lambda: 3.0, "at seat 1 played 3.0, which is no card's number"),
+        (lambda: None, "at seat 1 played None, which is no card's number"),
+        (lambda: sys.exit(0), "at seat 1 raised SystemExit: 0"),
+        (lambda: 1 // 0, "at seat 1 raised ZeroDivisionError"),
+        (lambda: int("x" * 9000), "at seat 1 raised ValueError"),
+    ],
+)
+def test_an_agent_that_does_not_answer_with_a_card_is_blamed(
+    answer: Any, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tressette_agents.greedy import GreedyAgent
+
+    monkeypatch.setattr(GreedyAgent, "act", lambda self, view, seed: answer())
+    assert play_to_the_end(monkeypatch) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+    assert len(error) < 500

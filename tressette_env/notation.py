@@ -69,6 +69,9 @@ _FIELDS = {
 }
 _CARDS_PER_LINE = 10
 
+# What no name may hold: it would act on a terminal, or could not be written as UTF-8.
+_UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
 
 def record_text(record: GameRecord) -> str:
     """Text of a game record; ``parse_record`` gives an equal record back.
@@ -81,10 +84,16 @@ def record_text(record: GameRecord) -> str:
     RecordError
         If the rules cannot have produced the record.
     RulesError
-        If its rules cannot be played yet.
+        If its rules cannot be played yet, or their name or source holds control characters.
     """
     replays = replay_game(record)
     rules = record.rules
+    for name, text in (("name", rules.name), ("source", rules.source)):
+        if odd := _UNWRITABLE.search(text):
+            raise RulesError(
+                f"RuleSet {name}: expected text without control characters, got {odd[0]!r}; "
+                "remove it"
+            )
     fields = " ".join(f"{name}={_or_none(getattr(rules, name))}" for name in _FIELDS)
     lines = [
         f"tressette-record {FORMAT_NUMBER}",
@@ -178,9 +187,12 @@ def _string(token: Token) -> str:
             token.refuse("a word, or a text in quotes", 'write it like "my house"')
         return token.text
     try:
-        return str(json.loads(token.text))
+        text = str(json.loads(token.text))
     except json.JSONDecodeError as error:
         token.part(min(error.pos, len(token.text) - 1)).refuse("a text in quotes", error.msg)
+    if odd := _UNWRITABLE.search(text):
+        token.refuse("a text without control characters", f"remove {odd[0]!r}")
+    return text
 
 
 def _parse_rules(reader: Reader) -> RuleSet:

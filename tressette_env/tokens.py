@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
@@ -10,6 +11,7 @@ from tressette_env.errors import NotationError
 
 __all__ = [
     "CUT_OFF",
+    "MAX_CHARACTERS",
     "RESTORE",
     "Reader",
     "Token",
@@ -17,6 +19,8 @@ __all__ = [
     "read_number_or_none",
     "token_lines",
 ]
+
+MAX_CHARACTERS = 1_000_000  # of a text; a match of a hundred deals has about 120,000
 
 # How to go on after a damaged record.
 CUT_OFF = "a line is missing or damaged: restore it"
@@ -52,22 +56,24 @@ def token_lines(text: str | bytes) -> list[list[Token]]:
     Raises
     ------
     NotationError
-        If it is no text, or holds anything but plain ASCII.
+        If it is no text, is too long, or holds anything but plain ASCII.
     """
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     if not isinstance(text, str):
         raise NotationError(f"expected text, got {type(text).__name__}; pass a str")
+    if len(text) > MAX_CHARACTERS:
+        raise NotationError(f"expected at most {MAX_CHARACTERS:,} characters; this is no record")
     text = text.replace("\r\n", "\n")
     if odd := _ODD.search(text):
         line_start = text.rfind("\n", 0, odd.start()) + 1
         place = text.count("\n", 0, line_start) + 1, odd.start() - line_start + 1
         Token(odd[0], *place).refuse("plain ASCII text", "remove or replace the character")
-    lines = [
+    return [
         [Token(word[0], number, word.start() + 1) for word in _WORD.finditer(line)]
         for number, line in enumerate(text.split("\n"), 1)
+        if line and not line.isspace()
     ]
-    return [line for line in lines if line]
 
 
 class Reader:
@@ -76,7 +82,7 @@ class Reader:
     def __init__(self, text: str | bytes) -> None:
         self.lines = token_lines(text)
         self.row = -1
-        self.words: list[Token] = []  # what is left of the current line
+        self.words: deque[Token] = deque()  # what is left of the current line
         self.end = Token("", 1, 1)  # just behind the last word taken
 
     def peek(self) -> str:
@@ -88,7 +94,7 @@ class Reader:
         self.finish_line()
         if self.peek():
             self.row += 1
-            self.words = list(self.lines[self.row])
+            self.words = deque(self.lines[self.row])
         expected = " or ".join(map(repr, keywords))
         word = self.take(expected, CUT_OFF)
         if word.text not in keywords:
@@ -99,7 +105,7 @@ class Reader:
         """Return the next word of the current line."""
         if not self.words:
             self.end.refuse(expected, hint)
-        word = self.words.pop(0)
+        word = self.words.popleft()
         self.end = Token("", word.line, word.column + len(word.text))
         return word
 

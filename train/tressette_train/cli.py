@@ -6,17 +6,47 @@ mistake ends with one line on standard error and exit code 2.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
-
-from tressette_env.errors import TressetteError
+import typer.core
 
 __all__ = ["app", "main"]
 
+
+class _Commands(typer.core.TyperGroup):
+    """The commands; Ctrl-C in one of them is told apart from an exit code 130 that it returns."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the command line."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run the command given."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+        except BrokenPipeError:
+            # Typer would end the program itself, with the rest of the output still to be written.
+            raise _ReaderGoneError from None
+
+
+class _ReaderGoneError(Exception):
+    """Whoever read the output has closed it, as ``head`` does: nothing is wrong."""
+
+
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -173,12 +203,65 @@ def main() -> None:
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:
-        sys.exit(app(standalone_mode=False))
-    except typer.Abort:
-        sys.stderr.write("tressette: stopped\n")
-        sys.exit(130)
+        _prepare_streams()
+        code = _run()
+        # What is still to be written fails here, where it is told, and not after the end.
+        sys.stdout.flush()
+        sys.exit(code)
+    except (typer.Abort, KeyboardInterrupt):
+        _end("stopped", 130)
+    except (_ReaderGoneError, BrokenPipeError):
+        _end(None, 1)
+    except OSError as error:
+        _end(_explain(error))
+
+
+def _run() -> Any:
+    """Run the command given; a user's mistake ends here."""
+    # Imported under the eyes of main: it can be interrupted, and fails without a current folder.
+    from tressette_env.errors import TressetteError
+
+    try:
+        return app(standalone_mode=False)
     except (TressetteError, _UsageError) as error:
         is_usage = isinstance(error, _UsageError)
-        message = error.format_message() if is_usage else str(error)  # type: ignore[attr-defined]
-        sys.stderr.write(f"tressette: {' '.join(message.split())}\n")
-        sys.exit(2)
+        _end(error.format_message() if is_usage else str(error))  # type: ignore[attr-defined]
+
+
+def _prepare_streams() -> None:
+    """Open what is closed, and write every character: as an escape if the encoding lacks it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _explain(error: OSError) -> str:
+    """Say what the system refused; a folder that is gone is the reason for much."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the current folder does not exist any more; change to another one"
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is not None:
+        return f"{error.filename}: {reason}"
+    if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG):
+        return f"the output cannot be written: {reason}"
+    return reason
+
+
+def _end(message: str | None, code: int = 2) -> NoReturn:
+    """Exit with one line on standard error, or none, and nothing left to be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python would try again at its end, and print a traceback: let it succeed.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if message is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"tressette: {' '.join(message.split())}\n")
+            sys.stderr.flush()
+    sys.exit(code)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tressette_env.card_notation import card_name, card_text
 from tressette_env.cards import card_list, sort_cards
 from tressette_env.deals import deck_of, first_leader
-from tressette_env.errors import NotationError, TressetteError
+from tressette_env.errors import NotationError, TressetteError, shown
 from tressette_env.match import MATCH_DRAWN, MATCH_OPEN, add_deal, start_match
 from tressette_env.notation import DealRecord, GameRecord, parse_record
 from tressette_env.randomness import check_seed
@@ -16,6 +16,7 @@ from tressette_env.rules import deal as start_deal
 from tressette_env.rules import is_over, play_card, side_of
 from tressette_env.rulesets import RuleSet, get_rules
 from tressette_env.state import State, new_state
+from tressette_env.tokens import MAX_CHARACTERS
 
 __all__ = ["perft", "replay"]
 
@@ -53,7 +54,12 @@ def replay(file: Path) -> None:
     """
     name = "standard input" if str(file) == "-" else str(file)
     try:
-        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        # One byte too many is enough for a clear refusal, also of what never ends.
+        if str(file) == "-":
+            content = sys.stdin.buffer.read(MAX_CHARACTERS + 1)
+        else:
+            with file.open("rb") as stream:
+                content = stream.read(MAX_CHARACTERS + 1)
     except OSError as error:
         raise TressetteError(
             f"{name}: cannot be read ({error.strerror or error}); expected a game record"
@@ -70,7 +76,8 @@ def _game_lines(record: GameRecord) -> list[str]:
     state = new_state()
     start_match(state)
     seed = "" if record.seed is None else f", seed {record.seed}"
-    lines = [f"{rules.name}: {rules.seats} seats{seed}"]
+    name = rules.name if rules.name.isprintable() else shown(rules.name)
+    lines = [f"{name}: {rules.seats} seats{seed}"]
     for deal in record.deals:
         lines += ["", *_deal_lines(state, rules, deal)]
     return lines

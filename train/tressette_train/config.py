@@ -6,16 +6,17 @@ what was expected and what came (``config_file``).
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tressette_env.errors import did_you_mean
-from tressette_env.policies import installed_agents
+from tressette_env.errors import did_you_mean, shown
+from tressette_env.policies import installed_additions, installed_agents
 from tressette_env.randomness import MAX_SEED
 from tressette_env.rulesets import get_rules
 
 __all__ = [
+    "MAX_SNAPSHOTS",
     "BenchmarkConfig",
     "CheckpointConfig",
     "CriticConfig",
@@ -27,11 +28,15 @@ __all__ = [
     "TrainConfig",
 ]
 
+MAX_SNAPSHOTS = 1000  # that a run may keep; a checkpoint with more is damaged
+_MANY = 10**9  # the most of what is counted in updates, or decisions of one update
+_MAX_SPEC = 1000  # characters of an agent's spec, which may hold a path
+
 
 class _Section(BaseModel):
     """A part of a config: unknown keys are refused, values are not converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class RolloutConfig(_Section):
@@ -99,7 +104,7 @@ class PpoConfig(_Section):
         default=0.1, ge=0, le=10, description="at the end of the budget, as a share of the first"
     )
     epochs: int = Field(default=1, ge=1, le=100, description="passes over each rollout")
-    minibatch: int = Field(default=8192, ge=2, description="decisions an optimiser step")
+    minibatch: int = Field(default=8192, ge=2, le=_MANY, description="decisions an optimiser step")
     clip: float = Field(default=0.2, gt=0, le=1, description="how far the policy's ratio counts")
     entropy: float = Field(default=0.02, ge=0, le=10, description="weight of the entropy bonus")
     entropy_final: float = Field(
@@ -116,29 +121,27 @@ class OpponentsConfig(_Section):
     share: float = Field(
         default=0.5, ge=0, le=1, description="share of the tables with an opponent from the pool"
     )
-    agents: dict[str, float] = Field(
+    agents: dict[Annotated[str, Field(max_length=_MAX_SPEC)], float] = Field(
         default={"greedy": 2.0, "random": 1.0},
         description="agents by spec, each with its weight in the pool",
     )
     snapshots: float = Field(
         default=1.0, ge=0, le=1e6, description="weight of earlier snapshots of the learner"
     )
-    snapshot_every: int = Field(default=20, ge=1, description="updates between two snapshots")
-    keep: int = Field(default=10, ge=1, le=1000, description="snapshots kept, the newest ones")
+    snapshot_every: int = Field(
+        default=20, ge=1, le=_MANY, description="updates between two snapshots"
+    )
+    keep: int = Field(
+        default=10, ge=1, le=MAX_SNAPSHOTS, description="snapshots kept, the newest ones"
+    )
 
     @field_validator("agents")
     @classmethod
     def _check_agents(cls, agents: dict[str, float]) -> dict[str, float]:
         for spec, weight in agents.items():
-            name = spec.partition(":")[0]
-            known = installed_agents()
-            if name not in known:
-                raise ValueError(
-                    f"unknown agent {name!r}{did_you_mean(name, known)} "
-                    f"(installed: {', '.join(sorted(known))})"
-                )
+            _check_installed(spec)
             if not 0 <= weight <= 1e6:
-                raise ValueError(f"weight of {spec!r}: expected 0 to 1,000,000, got {weight}")
+                raise ValueError(f"weight of {shown(spec)}: expected 0 to 1,000,000, got {weight}")
         return agents
 
     @model_validator(mode="after")
@@ -154,23 +157,36 @@ class OpponentsConfig(_Section):
 class CheckpointConfig(_Section):
     """What is kept to go on from."""
 
-    every: int = Field(default=25, ge=1, description="updates between two checkpoints")
+    every: int = Field(default=25, ge=1, le=_MANY, description="updates between two checkpoints")
 
 
 class BenchmarkConfig(_Section):
     """The measurement after training (``--benchmark``)."""
 
-    agents: list[str] = Field(default=["random", "greedy"], min_length=1)
-    deals: int = Field(default=2000, ge=2, description="shuffles, each played in every seating")
+    agents: list[Annotated[str, Field(max_length=_MAX_SPEC)]] = Field(
+        default=["random", "greedy"], min_length=1, max_length=100
+    )
+    deals: int = Field(
+        default=2000, ge=2, le=10_000_000, description="shuffles, each played in every seating"
+    )
     seed: int = Field(default=1, ge=0, le=MAX_SEED)
+
+    @field_validator("agents")
+    @classmethod
+    def _check_agents(cls, agents: list[str]) -> list[str]:
+        for spec in agents:
+            _check_installed(spec)
+        return agents
 
 
 class TrainConfig(_Section):
     """A whole training run."""
 
-    rules: str = Field(default="playmore", description="rule set preset")
+    rules: str = Field(default="playmore", max_length=100, description="rule set preset")
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="decides everything random")
-    decisions: int = Field(ge=1, description="the learner's decisions to train on, in all")
+    decisions: int = Field(
+        ge=1, le=10**15, description="the learner's decisions to train on, in all"
+    )
     shards: int = Field(
         default=2,
         ge=1,
@@ -200,7 +216,7 @@ class TrainConfig(_Section):
     def _check_threads(cls, threads: object) -> object:
         is_number = isinstance(threads, int) and not isinstance(threads, bool)
         if threads != "auto" and not (is_number and threads in range(1, 257)):
-            raise ValueError(f"expected 'auto' or 1 to 256 threads, got {threads!r}")
+            raise ValueError(f"expected 'auto' or 1 to 256 threads, got {shown(threads)}")
         return threads
 
     @model_validator(mode="after")
@@ -212,7 +228,8 @@ class TrainConfig(_Section):
             )
         if self.ppo.minibatch < self.shards:
             raise ValueError(
-                f"ppo.minibatch: expected at least one decision a shard ({self.shards}), "
+                f"ppo.minibatch: expected at least one decision for each of the shards "
+                f"({self.shards}), "
                 f"got {self.ppo.minibatch}"
             )
         return self
@@ -221,5 +238,19 @@ class TrainConfig(_Section):
 def _check_widths(widths: list[int]) -> list[int]:
     for width in widths:
         if not 1 <= width <= 8192:
-            raise ValueError(f"expected widths from 1 to 8192, got {width}")
+            raise ValueError(f"expected widths from 1 to 8192, got {shown(width)}")
     return widths
+
+
+def _check_installed(spec: str) -> None:
+    """Refuse a spec of an agent, or of an addition after a plus, that is not installed."""
+    base, plus, addition = spec.rpartition("+")
+    while plus and addition in installed_additions():
+        spec = base
+        base, plus, addition = spec.rpartition("+")
+    name, known = spec.partition(":")[0], installed_agents()
+    if name not in known:
+        raise ValueError(
+            f"unknown agent {shown(name)}{did_you_mean(name, known)} "
+            f"(installed: {', '.join(sorted(known))})"
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 import tressette_env
-from tressette_env.errors import OptionError
+from tressette_env.errors import OptionError, TressetteError, shown
 from tressette_env.observation import OBSERVATION_VERSION
 from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent
 from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet, get_rules
 from tressette_train.intervals import Interval, mean_interval
-from tressette_train.match_play import PairedDeals, play_pairing
+from tressette_train.match_play import (
+    AgentFailedError,
+    PairedDeals,
+    failure_text,
+    play_pairing,
+)
 
-__all__ = ["PairingResult", "cards_to_play", "evaluate", "summarise", "versions"]
+__all__ = ["MAX_DEALS", "PairingResult", "cards_to_play", "evaluate", "summarise", "versions"]
+
+MAX_DEALS = 100_000_000  # of a pairing: days of playing, and gigabytes of margins
 
 
 @dataclass(frozen=True)
@@ -135,14 +142,15 @@ def evaluate(
         If an agent raises, or plays a card that it may not.
     """
     house = get_rules(rules)
-    if isinstance(agents, str) or len(agents) < 2:
+    is_list = isinstance(agents, Iterable) and not isinstance(agents, str | bytes)
+    if not is_list or len(agents := list(agents)) < 2:
         raise OptionError(f"agents: expected at least two, got {_shown(agents)}")
-    _check_count(deals, "deals", 2)
+    _check_count(deals, "deals", 2, MAX_DEALS)
     _check_count(batch_size, "batch_size", 1)
     check_seed(seed)
     made = [as_agent(agent) for agent in agents]
     for agent in made:
-        agent.check_rules(house)
+        _check_rules(agent, house)
     return [
         summarise(
             first,
@@ -211,13 +219,29 @@ def versions() -> dict[str, Any]:
     }
 
 
-def _check_count(value: object, name: str, least: int) -> None:
+def _check_rules(agent: Agent, house: RuleSet) -> None:
+    """Ask an agent whether it plays the rules; how it fails at that is told, too."""
+    try:
+        agent.check_rules(house)
+    except TressetteError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise AgentFailedError(
+            f"agent {agent.spec!r}, asked about {house.name!r}, raised {failure_text(error)}"
+        ) from error
+
+
+def _check_count(value: object, name: str, least: int, most: int | None = None) -> None:
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_integer or value < least:  # type: ignore[operator]
-        raise OptionError(f"{name}: expected an integer from {least} up, got {value!r}")
+        raise OptionError(f"{name}: expected an integer from {least} up, got {shown(value)}")
+    if most is not None and value > most:  # type: ignore[operator]
+        raise OptionError(f"{name}: expected an integer up to {most:,}, got {shown(value)}")
 
 
-def _shown(agents: Sequence[Any]) -> str:
-    if isinstance(agents, str):
-        return f"the text {agents!r}; put it into a list"
-    return ", ".join(map(repr, agents)) or "none"
+def _shown(agents: object) -> str:
+    if isinstance(agents, str | bytes):
+        return f"the text {shown(agents)}; put it into a list"
+    if isinstance(agents, list):
+        return ", ".join(map(shown, agents)) or "none"
+    return f"{shown(agents)}; put specs or agents into a list"

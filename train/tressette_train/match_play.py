@@ -19,15 +19,15 @@ import numpy.typing as npt
 
 from tressette_env.batch import BatchTable
 from tressette_env.batch_dice import decision_seeds
+from tressette_env.batch_views import sides_of
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.errors import TressetteError
 from tressette_env.notation import card_text
 from tressette_env.policies import Agent
 from tressette_env.randomness import random_word
-from tressette_env.rules import side_of
 from tressette_env.rulesets import RuleSet
 
-__all__ = ["AgentFailedError", "PairedDeals", "play_pairing", "side_seed"]
+__all__ = ["AgentFailedError", "PairedDeals", "failure_text", "play_pairing", "side_seed"]
 
 _SIDE_LANE = 7 << 60  # numbers of a seed from here on are the sides' seeds in match play
 
@@ -69,10 +69,24 @@ def side_seed(seed: int, side: int) -> int:
     return random_word(seed, _SIDE_LANE + side)
 
 
-def _sides(seats: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """``rules.side_of`` of many seats."""
-    of_seat = np.array([side_of(seat) for seat in range(4)])
-    return np.take(of_seat, seats)
+def failure_text(error: BaseException) -> str:
+    """Say how an agent failed, on one short line: the exception's type and message."""
+    try:
+        message = " ".join(str(error).split())
+    except Exception:
+        message = ""
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _as_integers(answer: object) -> tuple[npt.NDArray[np.int64] | None, str]:
+    """Return an agent's answer as integers, None if it is none; and what it is, in words."""
+    try:
+        cards = np.asarray(answer)
+    except Exception as error:  # a ragged list, a tensor that needs a gradient, anything
+        return None, f"a {type(answer).__name__} that is no array ({failure_text(error)})"
+    came = f"{cards.dtype}{list(cards.shape)}"
+    return (cards.astype(np.int64) if cards.dtype.kind in "iu" else None), came
 
 
 def play_pairing(
@@ -129,7 +143,7 @@ class _Pairing:
         ]
         numbers = np.tile(tables[0].deal_numbers, 2)
         sides = np.repeat([0, 1], deals)  # the first agent's, at each of the 2 * deals tables
-        leads = _sides(np.concatenate([table.seats for table in tables])) == sides
+        leads = sides_of(np.concatenate([table.seats for table in tables])) == sides
         for _ply in range(self.rules.deck_size):
             views = np.concatenate([table.views() for table in tables])
             cards = self._choose(views, numbers, sides)
@@ -152,7 +166,7 @@ class _Pairing:
 
         ``sides`` (int64[B]) are the first agent's.
         """
-        to_act = _sides(views["seat"])
+        to_act = sides_of(views["seat"])
         plies = views["ply"].astype(np.int64)
         seeds = np.empty(len(views), np.int64)
         for side in range(2):
@@ -174,20 +188,19 @@ class _Pairing:
     ) -> npt.NDArray[np.int64]:
         try:
             answer = agent.act_batch(views, self.rules, seeds)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             row, one = self._culprit(agent, views, seeds, error)
             raise AgentFailedError(
-                f"agent {agent.spec!r} raised {type(one).__name__}: {one}; "
+                f"agent {agent.spec!r} raised {failure_text(one)}; "
                 f"{self._where(views[row], int(numbers[row]))}"
             ) from error
-        cards = np.asarray(answer)
-        if cards.shape != (len(views),) or cards.dtype.kind not in "iu":
+        cards, came = _as_integers(answer)
+        if cards is None or cards.shape != (len(views),):
             raise AgentFailedError(
                 f"agent {agent.spec!r}: expected an integer array of shape ({len(views)},) from "
-                f"act_batch, a card number a view; got {cards.dtype}{list(cards.shape)}; "
+                f"act_batch, a card number a view; got {came}; "
                 f"{self._where(views[0], int(numbers[0]))}"
             )
-        cards = cards.astype(np.int64)
         is_card = (cards >= 0) & (cards < NUM_CARDS)
         legal = is_card & ((views["legal"] >> np.where(is_card, cards, 0)) & 1).astype(np.bool_)
         if not legal.all():
@@ -196,13 +209,13 @@ class _Pairing:
         return cards
 
     def _culprit(
-        self, agent: Agent, views: Any, seeds: Any, error: Exception
-    ) -> tuple[int, Exception]:
+        self, agent: Agent, views: Any, seeds: Any, error: BaseException
+    ) -> tuple[int, BaseException]:
         """Find the first view that the agent fails on by itself, and how; else give ``error``."""
         for row in range(len(views)):
             try:
                 agent.act_batch(views[row : row + 1], self.rules, seeds[row : row + 1])
-            except Exception as one:
+            except (Exception, SystemExit) as one:
                 return row, one
         return 0, error
 

@@ -5,20 +5,27 @@ What is printed is what the person's seat may know, unless everything is to be r
 
 from __future__ import annotations
 
+import contextlib
+import operator
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Literal, NoReturn
 
 from tressette_env.card_notation import card_name, card_text, parse_card
 from tressette_env.cards import NUM_CARDS, card_list, sort_cards
-from tressette_env.errors import NotationError, OptionError
+from tressette_env.errors import NotationError, OptionError, shown
 from tressette_env.match import house_score
 from tressette_env.policies import Agent, decision_seed, make_agent
 from tressette_env.rules import side_of
 from tressette_env.rulesets import get_rules
 from tressette_env.tressette_v0 import raw_env
 from tressette_env.view import View
-from tressette_train.match_play import AgentFailedError, side_seed
+from tressette_train.match_play import AgentFailedError, failure_text, side_seed
 
 __all__ = ["read_card", "run"]
 
@@ -34,6 +41,14 @@ _CARDS_BY_NAME = {card_name(card).lower(): card for card in range(NUM_CARDS)}
 
 class _Quit(Exception):
     """The person asked to stop, or the input ended."""
+
+
+class _Terminated(BaseException):
+    """The system asked the program to end; no agent's mistake, whoever is at turn."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def run(
@@ -67,7 +82,7 @@ def run(
     Raises
     ------
     TressetteError
-        If an argument is out of range, the file exists or cannot be made, or the agent fails.
+        If an argument is out of range, the file exists or cannot be written, or the agent fails.
     """
     house = get_rules(rules)
     if not 0 <= seat < house.seats:
@@ -76,27 +91,97 @@ def run(
     agent.check_rules(house)
     table = raw_env(rules=house, episode="match" if match else "deal", reveal=reveal)
     table.reset(seed=seed)
-    if record is not None:
-        _reserve(record)
-    game = _Game(table, agent, seat)
+    saved = None if record is None else _RecordFile(record, table)
+    game = _Game(table, agent, seat, saved)
+    with _ending_tidily():
+        try:
+            game.play()
+        except (_Quit, KeyboardInterrupt):
+            print(f"\nStopped before the end. The same deal again: --seed {table.seed}")
+        except _Terminated as signalled:
+            raise SystemExit(128 + signalled.number) from None
+        finally:
+            if saved is not None:
+                saved.finish()
+
+
+@contextlib.contextmanager
+def _ending_tidily() -> Iterator[None]:
+    """Let the signals that end a program end the game first."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Terminated(number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            if (number := getattr(signal, name, None)) is not None:
+                before[number] = signal.signal(number, stop)
     try:
-        game.play()
-    except (_Quit, KeyboardInterrupt):
-        print(f"\nStopped before the end. The same deal again: --seed {table.seed}")
+        yield
     finally:
-        if record is not None:
-            record.write_text(table.record(), encoding="utf-8")
-            print(f"record: {record} (show it with: tressette replay {record})")
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _reserve(record: Path) -> None:
-    """Make the file before the game, so that a game is never lost to a wrong path."""
-    try:
-        record.open("x").close()
-    except FileExistsError:
-        raise OptionError(f"record: {record} exists already; name a new file") from None
-    except OSError as error:
-        raise OptionError(f"record: {record} cannot be written: {error.strerror}") from None
+class _RecordFile:
+    """The file of a game's record: whole at any time, from before the first card on.
+
+    Raises
+    ------
+    OptionError
+        If the file exists, or cannot be written: a game is not lost to a wrong path.
+    """
+
+    def __init__(self, path: Path, table: raw_env) -> None:
+        self.path = path
+        self.table = table
+        try:
+            path.open("x").close()
+        except FileExistsError:
+            raise OptionError(f"record: {path} exists already; name a new file") from None
+        except OSError as error:
+            raise OptionError(f"record: {path} cannot be written: {error.strerror}") from None
+        try:
+            self._write()
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise OptionError(f"record: {path} cannot be written: {error.strerror}") from None
+
+    def save(self) -> None:
+        """Write the game so far, if that is possible now."""
+        with contextlib.suppress(OSError):
+            self._write()
+
+    def finish(self) -> None:
+        """Write the game and say where it is; print it if it cannot be written.
+
+        Raises
+        ------
+        OptionError
+            If it could not be written.
+        """
+        try:
+            self._write()
+        except OSError as error:
+            print(f"\n{self.table.record()}")
+            reason = error.strerror or error
+            raise OptionError(
+                f"record: {self.path} cannot be written: {reason}; the record is printed above"
+            ) from None
+        print(f"record: {self.path} (show it with: tressette replay {self.path})")
+
+    def _write(self) -> None:
+        """Write beside the file and put that in its place: never half a record."""
+        aside = self.path.with_name(f".tressette-{os.getpid()}.tmp")
+        try:
+            aside.write_text(self.table.record(), encoding="utf-8")
+            aside.replace(self.path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+            raise
 
 
 def read_card(text: str, legal: int, hand: int) -> int:
@@ -123,8 +208,11 @@ def _texts(cards: int) -> str:
 
 
 class _Game:
-    def __init__(self, table: raw_env, agent: Agent, seat: int) -> None:
+    def __init__(
+        self, table: raw_env, agent: Agent, seat: int, saved: _RecordFile | None = None
+    ) -> None:
         self.table = table
+        self.saved = saved
         self.rules = table.rules
         self.agent = agent
         self.seat = seat
@@ -155,6 +243,8 @@ class _Game:
             print(f"Match {self._ours(self.table.totals)}. A new deal.")
         elif before.table_size == self.rules.seats - 1:
             self._show_trick(before)
+        if self.saved is not None and before.table_size == self.rules.seats - 1:
+            self.saved.save()
 
     def _view(self) -> View:
         return self.table.view(self.me)
@@ -164,14 +254,20 @@ class _Game:
         assert self.table.seed is not None
         dice = side_seed(self.table.seed, side_of(turn))
         try:
-            card = self.agent.act(view, decision_seed(dice, self.table.deals_dealt - 1, view.ply))
+            answer = self.agent.act(view, decision_seed(dice, self.table.deals_dealt - 1, view.ply))
+        except (Exception, SystemExit) as error:
+            self._blame(turn, f"raised {failure_text(error)}", error)
+        try:
+            card = operator.index(answer)
         except Exception as error:
-            self._blame(turn, f"raised {type(error).__name__}: {error}", error)
+            self._blame(turn, f"played {shown(answer)}, which is no card's number", error)
         if card not in view.legal_cards:
-            self._blame(turn, f"played {card!r}, not legal; expected one of {view.legal_cards}")
+            self._blame(
+                turn, f"played {shown(card)}, not legal; expected one of {view.legal_cards}"
+            )
         return card
 
-    def _blame(self, turn: int, what: str, cause: Exception | None = None) -> NoReturn:
+    def _blame(self, turn: int, what: str, cause: BaseException | None = None) -> NoReturn:
         raise AgentFailedError(
             f"agent {self.agent.spec!r} at seat {turn} {what}; "
             f"reproduce with --seed {self.table.seed}"

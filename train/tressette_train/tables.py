@@ -3,53 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
+from rich.text import Text
 
 from tressette_train.evaluate import PairingResult
 from tressette_train.intervals import Interval
 
-__all__ = ["results_table"]
+__all__ = ["ResultsTable", "results_table"]
+
+_NAME_WIDTH = len("opponent")  # of the two columns of names; longer names are folded
+_GAP = 3  # characters between two columns
 
 
-def results_table(results: Sequence[PairingResult]) -> Table:
-    """Table of pairings on the same rules and deals, one a line; readable in 80 columns.
+@dataclass(frozen=True)
+class ResultsTable:
+    """Pairings to be printed: as a table, or one below the other where that is too wide.
+
+    Attributes
+    ----------
+    results : sequence of PairingResult
+        At least one, on the same rules and deals.
+    """
+
+    results: Sequence[PairingResult]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Render for the width at hand; every figure stays whole."""
+        if _table_width(self.results) <= options.max_width:
+            yield _table(self.results)
+            return
+        yield Text(f"{_title(self.results)}\n", overflow="fold")
+        for result in self.results:
+            yield Text(f"{result.agent} against {result.opponent}", overflow="fold")
+            for name, figure in _figures(result).items():
+                one_line = f"  {name} {figure}"
+                fits = len(one_line) <= options.max_width
+                yield Text(one_line if fits else f"{name}\n{figure}", overflow="fold")
+            yield Text()
+        yield Text(_caption(self.results[0].unit), overflow="fold")
+
+
+def results_table(results: Sequence[PairingResult]) -> ResultsTable:
+    """Table of pairings on the same rules and deals, one a line; readable in any width.
 
     Parameters
     ----------
     results : sequence of PairingResult
         At least one.
     """
-    first = results[0]
+    return ResultsTable(results)
+
+
+def _table(results: Sequence[PairingResult]) -> Table:
     table = Table(
-        title=f"{first.rules}: {first.deals} deals of seed {first.seed}, each in both seatings",
-        caption=_caption(first.unit),
+        title=Text(_title(results)),
+        caption=_caption(results[0].unit),
         box=box.SIMPLE_HEAD,
         title_justify="left",
         caption_justify="left",
     )
     table.add_column("agent", overflow="fold", ratio=1)
     table.add_column("opponent", overflow="fold", ratio=1)
-    table.add_column("thirds", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="right", no_wrap=True)
-    if first.unit == "points":
-        table.add_column("points", justify="right", no_wrap=True)
-    table.add_column("wins", justify="right", no_wrap=True)
-    table.add_column("leading", justify="right", no_wrap=True)
+    for name in _figures(results[0]):
+        table.add_column(name, justify="right", no_wrap=True)
     for result in results:
-        cells = [
-            result.agent,
-            result.opponent,
-            f"{result.margin_thirds.mean:+.2f}",
-            _interval(result.margin_thirds),
-        ]
-        if first.unit == "points":
-            cells.append(f"{result.margin_house.mean:+.2f}")
-        cells.append(f"{100 * result.win_rate.mean:.1f} %")
-        cells.append(f"{100 * result.win_rate_by_lead[0]:.1f} %")
-        table.add_row(*cells)
+        # A spec is no markup: learned:runs/[a] keeps its brackets.
+        names = Text(result.agent), Text(result.opponent)
+        table.add_row(*names, *_figures(result).values())
     return table
+
+
+def _table_width(results: Sequence[PairingResult]) -> int:
+    """Characters that a line of the table needs."""
+    rows = [_figures(result) for result in results]
+    figures = [max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]]
+    return sum(figures) + 2 * _NAME_WIDTH + _GAP * (len(figures) + 2) + 1
+
+
+def _figures(result: PairingResult) -> dict[str, str]:
+    """Every figure of a pairing by the name of its column."""
+    figures = {
+        "thirds": f"{result.margin_thirds.mean:+.2f}",
+        "95 % interval": _interval(result.margin_thirds),
+    }
+    if result.unit == "points":
+        figures["points"] = f"{result.margin_house.mean:+.2f}"
+    figures["wins"] = f"{100 * result.win_rate.mean:.1f} %"
+    figures["leading"] = f"{100 * result.win_rate_by_lead[0]:.1f} %"
+    return figures
+
+
+def _title(results: Sequence[PairingResult]) -> str:
+    first = results[0]
+    return f"{first.rules}: {first.deals} deals of seed {first.seed}, each in both seatings"
 
 
 def _interval(interval: Interval) -> str:
