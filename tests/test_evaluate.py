@@ -19,7 +19,7 @@ from tressette_agents import make_agent
 from tressette_agents.greedy import greedy_card
 from tressette_agents.random import RandomAgent, random_card
 from tressette_env.deals import deck_of, first_leader
-from tressette_env.errors import AgentSpecError, OptionError, RulesError
+from tressette_env.errors import AgentFailedError, AgentSpecError, OptionError, RulesError
 from tressette_env.policies import Agent, decision_seed
 from tressette_env.rules import deal, is_over, play_card, side_of
 from tressette_env.rulesets import PRESETS, RuleSet, get_rules, playable_presets
@@ -27,7 +27,7 @@ from tressette_env.state import new_state
 from tressette_env.view import View, view_of
 from tressette_train.evaluate import PairingResult, cards_to_play, evaluate
 from tressette_train.intervals import mean_interval, student_t_975
-from tressette_train.match_play import AgentFailedError, play_pairing, side_seed
+from tressette_train.match_play import play_pairing, side_seed
 from tressette_train.tables import results_table
 
 CHOOSE = {
@@ -333,7 +333,7 @@ def test_a_failing_agent_is_named_with_the_deal(
     for word in [
         *words,
         "agent 'faulty'",
-        "deal 3 of seed 1, seat",
+        "deal 3 of seed 1; reproduce",
         "tressette eval greedy faulty --rules playmore --deals 4 --seed 1",
     ]:
         assert word in message

@@ -15,12 +15,11 @@ import pytest
 from tressette_env.card_notation import card_name, card_text
 from tressette_env.cards import card_list
 from tressette_env.deals import deck_of, first_leader
-from tressette_env.errors import NotationError
+from tressette_env.errors import AgentFailedError, NotationError
 from tressette_env.notation import parse_card, parse_hand, parse_record
 from tressette_env.records import replay_game
 from tressette_env.rulesets import PRESETS
 from tressette_train import cli
-from tressette_train.match_play import AgentFailedError
 from tressette_train.play_command import read_card
 
 EVERY_CARD = [card_text(card) for card in range(40)]

@@ -17,7 +17,7 @@ from tressette_env.errors import AgentFailedError, shown
 from tressette_env.policies import Agent
 from tressette_env.rulesets import RuleSet
 
-__all__ = ["ask"]
+__all__ = ["ask", "failure_text"]
 
 
 def ask(
@@ -44,20 +44,17 @@ def ask(
     """
     try:
         answer: Any = agent.act_batch(views, rules, seeds)
-        cards = np.asarray(answer)
     except (Exception, SystemExit) as error:
         row, one = _culprit(agent, views, rules, seeds, error)
         raise AgentFailedError(
-            f"agent {agent.spec!r} raised {type(one).__name__}: {shown_text(one)}; "
-            f"{_where(views[row])}",
+            f"agent {agent.spec!r} raised {failure_text(one)}; {_where(views[row])}",
             row,
         ) from error
-    if cards.shape != (len(views),) or cards.dtype.kind not in "iu":
+    cards, came = _as_integers(answer)
+    if cards is None or cards.shape != (len(views),):
         raise AgentFailedError(
             f"agent {agent.spec!r}: expected an integer array of shape ({len(views)},) from "
-            f"act_batch, a card number a view; got {cards.dtype}{list(cards.shape)}; "
-            f"{_where(views[0])}",
-            0,
+            f"act_batch, a card number a view; got {came}; {_where(views[0])}"
         )
     is_card = (cards >= 0) & (cards < NUM_CARDS)
     chosen = np.where(is_card, cards, 0).astype(np.int64)
@@ -68,10 +65,23 @@ def ask(
     return chosen
 
 
-def shown_text(error: BaseException) -> str:
-    """Return an error's message on one line of at most 200 characters."""
-    text = " ".join(str(error).split())
+def failure_text(error: BaseException) -> str:
+    """Say how an agent failed, on one short line: the exception's type and message."""
+    try:
+        message = " ".join(str(error).split())
+    except Exception:
+        message = ""
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _as_integers(answer: object) -> tuple[npt.NDArray[Any] | None, str]:
+    """Return an agent's answer as an array of integers, None if it is none; and it in words."""
+    try:
+        cards = np.asarray(answer)
+    except Exception as error:  # a ragged list, a tensor that needs a gradient, anything
+        return None, f"a {type(answer).__name__} that is no array ({failure_text(error)})"
+    return cards if cards.dtype.kind in "iu" else None, f"{cards.dtype}{list(cards.shape)}"
 
 
 def _culprit(
@@ -80,7 +90,7 @@ def _culprit(
     """Find the first view that the agent fails on by itself, and how; else give ``error``."""
     for row in range(min(len(views), 1000)):
         try:
-            np.asarray(agent.act_batch(views[row : row + 1], rules, seeds[row : row + 1]))
+            agent.act_batch(views[row : row + 1], rules, seeds[row : row + 1])
         except (Exception, SystemExit) as one:
             return row, one
     return 0, error

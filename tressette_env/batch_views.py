@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from tressette_env import kernels
 from tressette_env.cards import NUM_CARDS
 from tressette_env.observation import Layout
+from tressette_env.rules import side_of
 from tressette_env.rulesets import RuleSet
 
-__all__ = ["encode_views", "masks_of"]
+__all__ = ["encode_views", "masks_of", "sides_of"]
+
+_SIDE_OF_SEAT = np.array([side_of(seat) for seat in range(4)], np.int64)
+
+
+def sides_of(seats: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+    """``rules.side_of`` of seats (int[B]), int64[B], a new array."""
+    sides: npt.NDArray[np.int64] = _SIDE_OF_SEAT[seats]
+    return sides
 
 
 def masks_of(sets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

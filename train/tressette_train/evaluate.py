@@ -16,18 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 import tressette_env
-from tressette_env.errors import OptionError, TressetteError, shown
+from tressette_env.asking import failure_text
+from tressette_env.errors import AgentFailedError, OptionError, TressetteError, shown
 from tressette_env.observation import OBSERVATION_VERSION
 from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent
 from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet, get_rules
 from tressette_train.intervals import Interval, mean_interval
-from tressette_train.match_play import (
-    AgentFailedError,
-    PairedDeals,
-    failure_text,
-    play_pairing,
-)
+from tressette_train.match_play import PairedDeals, play_pairing
 
 __all__ = ["MAX_DEALS", "PairingResult", "cards_to_play", "evaluate", "summarise", "versions"]
 

@@ -12,30 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tressette_env.asking import ask
 from tressette_env.batch import BatchTable
 from tressette_env.batch_dice import decision_seeds
 from tressette_env.batch_views import sides_of
-from tressette_env.cards import NUM_CARDS, card_list
-from tressette_env.errors import TressetteError
-from tressette_env.notation import card_text
+from tressette_env.errors import AgentFailedError
 from tressette_env.policies import Agent
 from tressette_env.randomness import random_word
 from tressette_env.rulesets import RuleSet
 
-__all__ = ["AgentFailedError", "PairedDeals", "failure_text", "play_pairing", "side_seed"]
+__all__ = ["PairedDeals", "play_pairing", "side_seed"]
 
 _SIDE_LANE = 7 << 60  # numbers of a seed from here on are the sides' seeds in match play
 
 Progress = Callable[[int], None]
-
-
-class AgentFailedError(TressetteError):
-    """An agent that raised, or returned something that is not a legal card for each view."""
 
 
 @dataclass(frozen=True)
@@ -67,26 +61,6 @@ def side_seed(seed: int, side: int) -> int:
     exactly, and an agent against itself has a margin of exactly zero in every pair.
     """
     return random_word(seed, _SIDE_LANE + side)
-
-
-def failure_text(error: BaseException) -> str:
-    """Say how an agent failed, on one short line: the exception's type and message."""
-    try:
-        message = " ".join(str(error).split())
-    except Exception:
-        message = ""
-    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return text if len(text) <= 200 else f"{text[:197]}..."
-
-
-def _as_integers(answer: object) -> tuple[npt.NDArray[np.int64] | None, str]:
-    """Return an agent's answer as integers, None if it is none; and what it is, in words."""
-    try:
-        cards = np.asarray(answer)
-    except Exception as error:  # a ragged list, a tensor that needs a gradient, anything
-        return None, f"a {type(answer).__name__} that is no array ({failure_text(error)})"
-    came = f"{cards.dtype}{list(cards.shape)}"
-    return (cards.astype(np.int64) if cards.dtype.kind in "iu" else None), came
 
 
 def play_pairing(
@@ -187,50 +161,15 @@ class _Pairing:
         numbers: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.int64]:
         try:
-            answer = agent.act_batch(views, self.rules, seeds)
-        except (Exception, SystemExit) as error:
-            row, one = self._culprit(agent, views, seeds, error)
-            raise AgentFailedError(
-                f"agent {agent.spec!r} raised {failure_text(one)}; "
-                f"{self._where(views[row], int(numbers[row]))}"
-            ) from error
-        cards, came = _as_integers(answer)
-        if cards is None or cards.shape != (len(views),):
-            raise AgentFailedError(
-                f"agent {agent.spec!r}: expected an integer array of shape ({len(views)},) from "
-                f"act_batch, a card number a view; got {came}; "
-                f"{self._where(views[0], int(numbers[0]))}"
-            )
-        is_card = (cards >= 0) & (cards < NUM_CARDS)
-        legal = is_card & ((views["legal"] >> np.where(is_card, cards, 0)) & 1).astype(np.bool_)
-        if not legal.all():
-            row = int(np.argmin(legal))
-            raise AgentFailedError(self._illegal(agent, views[row], int(cards[row]), numbers[row]))
-        return cards
+            return ask(agent, views, self.rules, seeds)
+        except AgentFailedError as error:
+            where = self._where(int(numbers[error.row]))
+            raise AgentFailedError(f"{error}; {where}", error.row) from error
 
-    def _culprit(
-        self, agent: Agent, views: Any, seeds: Any, error: BaseException
-    ) -> tuple[int, BaseException]:
-        """Find the first view that the agent fails on by itself, and how; else give ``error``."""
-        for row in range(len(views)):
-            try:
-                agent.act_batch(views[row : row + 1], self.rules, seeds[row : row + 1])
-            except (Exception, SystemExit) as one:
-                return row, one
-        return 0, error
-
-    def _illegal(self, agent: Agent, view: np.void, card: int, number: int) -> str:
-        came = card_text(card) if 0 <= card < NUM_CARDS else "no card"
-        legal = " ".join(f"{card_text(c)} ({c})" for c in card_list(int(view["legal"])))
-        return (
-            f"agent {agent.spec!r} played {came} ({card}), not legal; expected one of {legal}; "
-            f"{self._where(view, int(number))}"
-        )
-
-    def _where(self, view: np.void, number: int) -> str:
+    def _where(self, number: int) -> str:
         least = max(2, number + 1)
         return (
-            f"deal {number} of seed {self.seed}, seat {view['seat']}, ply {view['ply']}; "
-            f"reproduce with: tressette eval {self.first.spec} {self.second.spec} "
-            f"--rules {self.rules.name} --deals {least} --seed {self.seed}"
+            f"deal {number} of seed {self.seed}; reproduce with: tressette eval "
+            f"{self.first.spec} {self.second.spec} --rules {self.rules.name} --deals {least} "
+            f"--seed {self.seed}"
         )

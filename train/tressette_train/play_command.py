@@ -16,16 +16,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NoReturn
 
+from tressette_env.asking import failure_text
 from tressette_env.card_notation import card_name, card_text, parse_card
 from tressette_env.cards import NUM_CARDS, card_list, sort_cards
-from tressette_env.errors import NotationError, OptionError, shown
+from tressette_env.errors import AgentFailedError, NotationError, OptionError, shown
 from tressette_env.match import house_score
 from tressette_env.policies import Agent, decision_seed, make_agent
 from tressette_env.rules import side_of
 from tressette_env.rulesets import get_rules
 from tressette_env.tressette_v0 import raw_env
 from tressette_env.view import View
-from tressette_train.match_play import AgentFailedError, failure_text, side_seed
+from tressette_train.match_play import side_seed
 
 __all__ = ["read_card", "run"]
 
