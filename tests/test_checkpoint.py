@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tressette_agents.policy_file import write_whole
+from tressette_agents.policy_file import load_policy, write_whole
 from tressette_env.errors import PolicyFileError, RunFolderError
 from tressette_train.checkpoint import newest_checkpoint
-from tressette_train.config import TrainConfig
+from tressette_train.config import MAX_SNAPSHOTS, TrainConfig
 from tressette_train.config_file import read_config
 from tressette_train.run_folder import RunFolder, default_folder
 from tressette_train.trainer import Trainer
@@ -60,6 +66,76 @@ def test_a_checkpoint_holds_everything(tmp_path: Path) -> None:
     assert second.counters == first.counters
     assert [snapshot.update for snapshot in second.pool.snapshots] == [2, 4]
     assert_equal(everything(second), everything(first))
+    for snapshot in second.pool.snapshots:
+        assert not snapshot.network.training
+        assert not any(parameter.requires_grad for parameter in snapshot.network.parameters())
+    assert all(parameter.requires_grad for parameter in second.network.parameters())
+
+
+@pytest.mark.parametrize("damage", ["lost", "truncated", "stale", "none"])
+def test_a_policy_is_written_again_from_the_checkpoint(tmp_path: Path, damage: str) -> None:
+    """A kill between the writing of the checkpoint and of the policy leaves a stale one."""
+    trainer = trained(tmp_path / "run", 3, "checkpoint.every=1")
+    file = trainer.folder.policy
+    whole = file.read_bytes()
+    if damage == "lost":
+        file.unlink()
+    elif damage == "truncated":
+        file.write_bytes(whole[:-1])
+    elif damage == "stale":
+        trained(tmp_path / "stale", 2)
+        file.write_bytes((tmp_path / "stale" / "policy.safetensors").read_bytes())
+    written = None if damage == "lost" else file.stat().st_ino
+    again = Trainer(trainer.config, RunFolder.open(tmp_path / "run"))
+    again.resume()
+    assert again.is_finished and file.read_bytes() == whole
+    assert (file.stat().st_ino == written) == (damage == "none")  # a new file, unless it was right
+    assert load_policy(file).training["updates"] == 3
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Write a checkpoint anew with its description changed."""
+    import safetensors
+    from safetensors.torch import save_file
+
+    with safetensors.safe_open(str(path), framework="pt") as opened:
+        described = json.loads(opened.metadata()["tressette"])
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    change(described)
+    save_file(tensors, str(path), {"tressette": json.dumps(described)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d["rules"].update(follow="free"), "the rules of 'mini_2x4' are not those"),
+        (lambda d: d["rules"].pop("draws"), "the rules of 'mini_2x4' are not those"),
+        (lambda d: d["observation"].update(version=99), "other observations than this version"),
+        (lambda d: d["observation"]["blocks"].pop(), "other observations than this version"),
+    ],
+)
+def test_a_checkpoint_of_another_game_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], Any], message: str
+) -> None:
+    trainer = trained(tmp_path / "run", 1)
+    rewrite(tmp_path / "run" / "checkpoints" / "00000001.safetensors", change)
+    again = Trainer(trainer.config, RunFolder.open(tmp_path / "run"))
+    before = everything(again)
+    with pytest.raises(PolicyFileError, match=message):
+        again.resume()
+    assert_equal(everything(again), before)
+
+
+def test_no_more_snapshots_than_a_run_may_keep(tmp_path: Path) -> None:
+    trained(tmp_path / "run", 1)
+    folder = tmp_path / "run" / "checkpoints"
+    newest = folder / "00000001.safetensors"
+    rewrite(newest, lambda d: d.update(snapshot_updates=list(range(MAX_SNAPSHOTS))))
+    assert newest_checkpoint(folder, print).counters.update == 1  # its tensors are checked later
+    rewrite(newest, lambda d: d.update(snapshot_updates=list(range(MAX_SNAPSHOTS + 1))))
+    told: list[str] = []
+    assert newest_checkpoint(folder, told.append).counters.update == 0
+    assert "counters out of range" in told[0]
 
 
 def test_the_newest_three_are_kept(tmp_path: Path) -> None:
@@ -182,6 +258,61 @@ def test_a_folder_that_cannot_be_made_leaves_nothing(
 def test_a_folder_without_a_run_is_not_resumed(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="there is no run to resume"):
         RunFolder.open(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(tmp_path / "run", 1)
+    before = sorted((tmp_path / "run").rglob("*"))
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        assert Path(options["dir"]) == tmp_path / "run"
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    # Access rights do not stop an administrator, who runs the tests in many containers.
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with pytest.raises(RunFolderError, match=r"run: cannot be written: Permission denied"):
+        RunFolder.open(tmp_path / "run")
+    assert sorted((tmp_path / "run").rglob("*")) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fcntl")
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+    program = (
+        "import sys, pathlib, time\n"
+        "from tressette_train.run_folder import RunFolder\n"
+        "with RunFolder(pathlib.Path(sys.argv[1])).locked():\n"
+        "    print('locked', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    folder = RunFolder(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "locked\n"
+        with pytest.raises(RunFolderError) as caught, folder.locked():
+            pass
+        assert str(caught.value) == (
+            f"run folder {tmp_path}: another process is training in it; stop that one, wait for "
+            "it, or choose another folder"
+        )
+        other.send_signal(signal.SIGKILL)
+    with folder.locked():
+        pass
+
+
+def test_two_that_start_in_one_folder_do_not_mix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    RunFolder.create(tmp_path / "run", smoke("seed=3"))
+    before = (tmp_path / "run" / "config.yaml").read_bytes()
+    # The other one made the folder after this one had looked.
+    monkeypatch.setattr(RunFolder, "check_free", lambda path: None)
+    with pytest.raises(RunFolderError, match="cannot be written: File exists"):
+        RunFolder.create(tmp_path / "run", smoke("seed=4"))
+    assert (tmp_path / "run" / "config.yaml").read_bytes() == before
+    assert (tmp_path / "run" / "checkpoints").is_dir()
 
 
 def test_the_default_name_is_the_configs_and_counts_on(tmp_path: Path) -> None:

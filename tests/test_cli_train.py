@@ -5,12 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tressette_agents.policy_file import load_policy
-from tressette_train import cli
+from tressette_train import cli, train_command
+from tressette_train.evaluate import PairingResult, evaluate
 from tressette_train.metrics import read_metrics
+from tressette_train.run_folder import RunFolder
 from tressette_train.trainer import Trainer
 
 SMOKE = str(Path(__file__).parent.parent / "configs" / "smoke.yaml")
@@ -51,6 +54,7 @@ def test_trains_and_says_where_everything_is(
     for name in ("policy.safetensors", "tensorboard", "learning_curve.png"):
         assert f"runs/smoke/{name}" in out
         assert (Path("runs/smoke") / name).exists()
+    assert out.index("compiling: some seconds") < out.index("% of 4,000 decisions")
     assert "100 % of 4,000 decisions" in out and "plays/s" in out
     assert "tressette eval learned:runs/smoke greedy random --rules mini_2x4" in out
     assert "tressette play --against learned:runs/smoke" in out
@@ -61,6 +65,29 @@ def test_trains_and_says_where_everything_is(
     assert policy.training["decisions"] >= 4000
     assert tressette(monkeypatch, "train", SMOKE, *SHORT) == 0
     assert load_policy("runs/smoke-2").training["updates"] == policy.training["updates"]
+
+
+def test_the_benchmark_has_its_own_seed_and_the_rules_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured: list[PairingResult] = []
+
+    def noted(*arguments: Any, **options: Any) -> list[PairingResult]:
+        measured.extend(evaluate(*arguments, **options))
+        return measured[-1:]
+
+    monkeypatch.setattr(train_command, "evaluate", noted)
+    settings = ["rules=mini_2x5", "seed=6", "benchmark.seed=9", "benchmark.deals=40"]
+    settings += ["benchmark.agents=[greedy, random]", "opponents.agents={random: 1}"]
+    sets = [word for setting in settings for word in ("--set", setting)]
+    assert tressette(monkeypatch, "train", SMOKE, *SHORT, *sets, "--benchmark") == 0
+    assert "40 deals of seed 9" in capsys.readouterr().out
+    expected = [
+        result.to_json()
+        for agent in ("greedy", "random")
+        for result in evaluate(["learned:runs/smoke", agent], "mini_2x5", 40, 9)
+    ]
+    assert [result.to_json() for result in measured] == expected
 
 
 def test_the_name_and_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +140,53 @@ def test_a_finished_run_can_be_given_a_larger_budget(
     longer = ["train", "--resume", "runs/smoke", "--set", "decisions=6000"]
     assert tressette(monkeypatch, *longer) == 0
     assert load_policy("runs/smoke").training["updates"] == 4
+
+
+def test_a_lost_policy_of_a_finished_run_comes_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tressette(monkeypatch, "train", SMOKE, *SHORT) == 0
+    policy = Path("runs/smoke/policy.safetensors")
+    whole = policy.read_bytes()
+    policy.unlink()
+    capsys.readouterr()
+    assert tressette(monkeypatch, "train", "--resume", "runs/smoke") == 2
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 1
+    assert f"{policy} was lost, damaged or of another update: written again from " in captured.out
+    assert "run runs/smoke is finished (4,608 decisions)" in captured.err
+    assert policy.read_bytes() == whole
+
+
+def test_a_folder_where_another_process_trains_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tressette(monkeypatch, "train", SMOKE, *SHORT) == 0
+    capsys.readouterr()
+    longer = ["--resume", "runs/smoke", "--set", "decisions=6000"]
+    with RunFolder(Path("runs/smoke")).locked():
+        message = refusal(monkeypatch, capsys, *longer)
+        assert "run folder runs/smoke: another process is training in it" in message
+    assert tressette(monkeypatch, "train", *longer) == 0
+
+
+@pytest.mark.parametrize("arguments", [["--resume", "run"], [SMOKE, *SHORT, "--run-dir", "run"]])
+def test_the_folder_is_locked_until_the_chart_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    if "--resume" in arguments:
+        assert tressette(monkeypatch, "train", SMOKE, *SHORT, "--run-dir", "run") == 0
+        arguments = [*arguments, "--set", "decisions=6000"]
+    locked = []
+
+    def drawn(path: Path, title: str) -> None:
+        with pytest.raises(ValueError, match="another process"), RunFolder(path).locked():
+            pass
+        locked.append(title)
+
+    monkeypatch.setattr(train_command, "draw_learning_curve", drawn)
+    assert tressette(monkeypatch, "train", *arguments) == 0
+    assert locked == ["run: self-play on mini_2x4, seed 1"]
 
 
 @pytest.mark.parametrize(

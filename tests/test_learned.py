@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -19,6 +20,7 @@ from tressette_agents.learned import LearnedAgent, make
 from tressette_agents.networks import NetworkSpec, PolicyNetwork
 from tressette_agents.policy_file import find_policy_file, load_policy, save_policy
 from tressette_env import BatchTable, RuleSet, get_rules
+from tressette_env.cards import card_list, card_set
 from tressette_env.errors import AgentSpecError, PolicyFileError, RulesError, TressetteError
 from tressette_env.observation import layout_for
 
@@ -223,6 +225,51 @@ def test_plays_legal_cards_and_the_same_ones_alone_and_in_a_batch(
         table.play(cards)  # raises if a card was illegal
 
 
+@pytest.mark.parametrize("name", ["playmore", "cuperativa", "gamelake_partners"])
+@pytest.mark.parametrize("options", ["", ",sample=true"])
+def test_does_not_peek(tmp_path: Path, name: str, options: str) -> None:
+    """Hidden cards dealt anew, same view and seed: the same card."""
+    write_policy(tmp_path / "policy.safetensors", name)
+    agent = make_agent(f"learned:{tmp_path}{options}")
+    rules = get_rules(name)
+    table = BatchTable(20, rules, seed=6)
+    rng = np.random.default_rng(1)
+    hidden = 0
+    for ply in range(rules.deck_size):
+        seeds = np.arange(20, dtype=np.int64) + 20 * ply
+        views, next_seats = table.views(), (table.seats + 1) % rules.seats
+        cards = agent.act_batch(views, rules, seeds)
+        before, hands = table.snapshot(), table.views(next_seats)["hand"]
+        table.restore(redealt(before, views, rules, rng))
+        hidden += np.count_nonzero(table.views(next_seats)["hand"] != hands)
+        np.testing.assert_array_equal(agent.act_batch(table.views(), rules, seeds), cards)
+        table.restore(before)
+        table.play(cards)
+    assert hidden > 4 * rules.deck_size
+
+
+def redealt(
+    states: npt.NDArray[np.void],
+    views: npt.NDArray[np.void],
+    rules: RuleSet,
+    rng: np.random.Generator,
+) -> npt.NDArray[np.void]:
+    """States with the cards permuted that each viewer cannot place."""
+    states = states.copy()
+    for row, view in enumerate(views):
+        state = states[..., row].reshape(-1)
+        unseen = card_list(int(view["unseen"]))
+        other = dict(zip(unseen, rng.permutation(unseen).tolist(), strict=True))
+        for seat in range(rules.seats):
+            hand = card_list(int(state["hands"][0, seat]))
+            state["hands"][0, seat] = card_set(other.get(card, card) for card in hand)
+        for place in range(int(state["drawn"][0]), rules.stock_size):
+            card = int(state["stock"][0, place])
+            state["stock"][0, place] = other.get(card, card)
+        states[..., row] = state.reshape(states[..., row].shape)
+    return states
+
+
 def test_plays_the_most_probable_legal_card(file: Path) -> None:
     network = load_policy(file).network.double()
     agent = LearnedAgent(file)
@@ -281,3 +328,15 @@ def test_spec_and_options(file: Path) -> None:
         make_agent(f"learned:{file},sample=yes")
     with pytest.raises(TressetteError):
         make_agent("learned:nowhere")
+
+
+def test_a_path_may_hold_commas(tmp_path: Path) -> None:
+    folder = tmp_path / "rate=1e-3, wide,sample=no"
+    folder.mkdir()
+    write_policy(folder / "policy.safetensors")
+    for path in (folder, folder / "policy.safetensors"):
+        assert not make(str(path)).sample
+        sampling = make(f"{path},sample=true")
+        assert sampling.sample and make_agent(sampling.spec).spec == sampling.spec
+        with pytest.raises(AgentSpecError, match="unknown option 'smaple=true'"):
+            make(f"{path},smaple=true")

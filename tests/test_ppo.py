@@ -52,12 +52,20 @@ def experience(seed: int, model: ActorCritic, hidden: int = 0) -> Experience:
     )
 
 
-def plain_loss(
-    model: ActorCritic, shard: Experience, advantages: torch.Tensor, config: PpoConfig
+def plain_terms(
+    model: ActorCritic,
+    shard: Experience,
+    chosen: list[int],
+    advantages: torch.Tensor,
+    config: PpoConfig,
 ) -> torch.Tensor:
-    """The loss, decision by decision, with probabilities of the legal cards only."""
-    losses = []
-    for index, row in enumerate(shard.rows.tolist()):
+    """Means over the chosen decisions, with probabilities of the legal cards only.
+
+    Policy loss, value loss, entropy, KL, clipped share.
+    """
+    terms = []
+    for index in chosen:
+        row = int(shard.rows[index])
         hidden = None
         if shard.hidden_sets.shape[1]:
             sets = shard.hidden_sets[row].tolist()
@@ -73,12 +81,22 @@ def plain_loss(
         surrogate = torch.min(ratio * advantage, torch.as_tensor(clipped) * advantage)
         target = shard.advantages[row] + shard.values[row]
         entropy = -(probabilities * probabilities.log()).sum()
-        losses.append(
-            -surrogate
-            + config.value_weight * (value[0] - target) ** 2 / 2
-            - config.entropy * entropy
+        terms.append(
+            torch.stack(
+                (
+                    -surrogate,
+                    (value[0] - target) ** 2 / 2,
+                    entropy,
+                    ratio - 1 - ratio.log(),
+                    torch.tensor(float(abs(ratio - 1) > config.clip)),
+                )
+            )
         )
-    return torch.stack(losses).mean()
+    return torch.stack(terms).mean(0)
+
+
+def plain_loss(terms: torch.Tensor, config: PpoConfig, entropy_weight: float) -> torch.Tensor:
+    return terms[0] + config.value_weight * terms[1] - entropy_weight * terms[2]
 
 
 @pytest.mark.parametrize("hidden", [0, 1, 3])
@@ -89,12 +107,82 @@ def test_gradients_are_those_of_a_plain_reading_of_the_loss(hidden: int) -> None
     advantages = shard.advantages[shard.rows]
     ppo = Ppo(model, config)
     found, stats = ppo.gradients(shard, torch.arange(DECISIONS), advantages, config.entropy)
-    expected = torch.autograd.grad(
-        plain_loss(model, shard, advantages, config), list(model.parameters())
-    )
+    terms = plain_terms(model, shard, list(range(DECISIONS)), advantages, config)
+    expected = torch.autograd.grad(plain_loss(terms, config, 0.3), list(model.parameters()))
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(stats, terms.detach(), atol=1e-5, rtol=1e-4)
     assert 0 < float(stats[4]) < 1  # some ratios were clipped, some not
+
+
+def test_an_update_is_that_of_a_plain_loop() -> None:
+    """Two shards, two epochs, three minibatches that are not all equal, Adam by its formulas."""
+    config = PpoConfig(
+        learning_rate=0.02,
+        learning_rate_final=0.5,
+        entropy=0.2,
+        entropy_final=0.5,
+        epochs=2,
+        minibatch=50,
+        clip=0.1,
+        value_weight=0.7,
+        max_grad_norm=1.2,
+    )
+    seeds, progress = [11, 4], 0.5
+    learning_rate, entropy_weight = 0.015, 0.15
+    model, reference = network(), network()
+    shards = [experience(seed, model) for seed in (1, 2)]
+    shards[1] = dataclasses.replace(shards[1], advantages=2 * shards[1].advantages + 1)
+    with ShardWorkers(1) as workers:
+        found = Ppo(model, config).update(shards, workers, progress, seeds)
+
+    together = torch.cat([shard.advantages[shard.rows] for shard in shards])
+    normalized = [
+        (shard.advantages[shard.rows] - together.mean()) / together.std() for shard in shards
+    ]
+    parameters = list(reference.parameters())
+    first = [torch.zeros_like(parameter) for parameter in parameters]
+    second = [torch.zeros_like(parameter) for parameter in parameters]
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    norms, all_terms, step = [], [], 0
+    for _epoch in range(2):
+        orders = [torch.randperm(DECISIONS, generator=one).tolist() for one in generators]
+        for start, end in ((0, 21), (21, 42), (42, 64)):  # 128 / 50 is nearest to three
+            terms = [
+                plain_terms(reference, shard, order[start:end], advantages, config)
+                for shard, order, advantages in zip(shards, orders, normalized, strict=True)
+            ]
+            all_terms += [one.detach() for one in terms]
+            loss = (
+                plain_loss(terms[0], config, entropy_weight)
+                + plain_loss(terms[1], config, entropy_weight)
+            ) / 2
+            gradients = torch.autograd.grad(loss, parameters)
+            norm = sum(float(gradient.square().sum()) for gradient in gradients) ** 0.5
+            norms.append(norm)
+            step += 1
+            with torch.no_grad():
+                for index, gradient in enumerate(gradients):
+                    short = gradient * min(1.0, config.max_grad_norm / norm)
+                    first[index] = 0.9 * first[index] + 0.1 * short
+                    second[index] = 0.999 * second[index] + 0.001 * short**2
+                    mean = first[index] / (1 - 0.9**step)
+                    root = (second[index] / (1 - 0.999**step)).sqrt()
+                    parameters[index] -= learning_rate * mean / (root + 1e-5)
+    assert min(norms) < config.max_grad_norm < max(norms)  # some were shortened, some not
+    for one, other in zip(model.parameters(), parameters, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-3)
+    targets = torch.cat([(shard.advantages + shard.values)[shard.rows] for shard in shards])
+    means = torch.stack(all_terms).mean(0).tolist()
+    names = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
+    expected = dict(zip(names, means, strict=True)) | {
+        "grad_norm": sum(norms) / len(norms),
+        "explained_variance": float(1 - together.var() / targets.var()),
+        "learning_rate": learning_rate,
+        "entropy_weight": entropy_weight,
+    }
+    assert dataclasses.asdict(found) == pytest.approx(expected, rel=1e-3, abs=1e-5)
+    assert means[3] > 1e-4 and 0 < means[4] < 1
 
 
 def test_chosen_decisions_are_the_shards_and_the_others_do_not_count() -> None:

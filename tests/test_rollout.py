@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 
@@ -11,11 +14,17 @@ from tressette_agents.networks import (
     ActorCritic,
     CriticSpec,
     NetworkSpec,
+    PolicyNetwork,
     masked_log_probabilities,
     sample_cards,
 )
 from tressette_env import BatchTable, RuleSet, get_rules
+from tressette_env.batch_views import masks_of
+from tressette_env.card_notation import card_text
+from tressette_env.cards import card_list
+from tressette_env.errors import AgentFailedError
 from tressette_env.observation import layout_for
+from tressette_env.policies import Agent
 from tressette_train.config import (
     CriticConfig,
     OpponentsConfig,
@@ -23,8 +32,8 @@ from tressette_train.config import (
     RolloutConfig,
     TrainConfig,
 )
-from tressette_train.opponents import Group, OpponentPool
-from tressette_train.rollout import Experience, ShardRollout, masks_of
+from tressette_train.opponents import Group, OpponentPool, Snapshot
+from tressette_train.rollout import Experience, Results, ShardRollout, mask_tensor
 
 TABLES = 24
 
@@ -117,7 +126,7 @@ def test_the_learners_decisions_and_their_probabilities(name: str) -> None:
     rows = experience.rows
     with torch.no_grad():
         logits, values = network(experience.observations[rows].float())
-        expected = masked_log_probabilities(logits, masks_of(experience.legal_sets[rows]))
+        expected = masked_log_probabilities(logits, mask_tensor(experience.legal_sets[rows]))
     found = expected.gather(1, experience.cards[rows, None])[:, 0]
     torch.testing.assert_close(experience.log_probabilities[rows], found, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(experience.values[rows], values, atol=1e-4, rtol=1e-4)
@@ -135,6 +144,17 @@ def test_results_are_the_learners_margins() -> None:
         assert experience.results.deals[group.name] == len(own)
         assert experience.results.margin_thirds[group.name] == pytest.approx(own.sum(), abs=1e-3)
         assert experience.results.wins[group.name] == (own > 0).sum()
+
+
+def test_a_tie_counts_half() -> None:
+    results, others = Results(), Results()
+    results.add("greedy", np.array([1, 0, -2, 0, 3], np.float32))
+    results.add("random", np.array([-1], np.float32))
+    others.add("greedy", np.array([0], np.float32))
+    results.merge(others)
+    assert results.deals == {"greedy": 6, "random": 1}
+    assert results.wins == {"greedy": 3.5, "random": 0}
+    assert results.margin_thirds == {"greedy": 2, "random": -1}
 
 
 def test_house_rewards_are_the_margin_in_points_at_the_end() -> None:
@@ -170,6 +190,24 @@ def test_an_update_draws_the_same_whatever_came_before() -> None:
     assert torch.equal(fresh.cards, cards)
 
 
+def test_updates_and_shards_draw_their_cards_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same deals at every table: what differs is drawn."""
+    rules = get_rules("playmore")
+    monkeypatch.setattr(
+        ShardRollout, "_new_table", lambda self, update: BatchTable(self.num_tables, rules, 1)
+    )
+    network, groups = network_for(rules), [Group("self", slice(0, TABLES))]
+    drawn = set()
+    for seed, shard, update in ((3, 0, 0), (4, 0, 0), (3, 1, 0), (3, 0, 1), (3, 0, 1)):
+        config = config_for(
+            "playmore", shards=2, rollout=RolloutConfig(tables=2 * TABLES), seed=seed
+        )
+        rollout = ShardRollout(config, rules, shard)
+        rollout.collect(network, groups, update)
+        drawn.add(rollout.cards.tobytes())
+    assert len(drawn) == 4
+
+
 def test_updates_and_shards_play_different_deals() -> None:
     config = config_for("playmore", shards=2, rollout=RolloutConfig(tables=2 * TABLES))
     rules = get_rules("playmore")
@@ -191,3 +229,109 @@ def test_cards_are_drawn_with_their_probabilities() -> None:
     shares = torch.bincount(cards, minlength=4) / 40_000
     # 3 : 2 : 1, five standard errors
     torch.testing.assert_close(shares, torch.tensor([3, 2, 1, 0]) / 6, atol=0.0125, rtol=0)
+
+
+# Opponents
+
+
+class Dice(Agent):
+    """``random`` that remembers its seeds."""
+
+    spec = "dice"
+
+    def __init__(self) -> None:
+        self.inner = make_agent("random")
+        self.seeds: list[int] = []
+
+    def act_batch(self, views: Any, rules: RuleSet, seeds: Any) -> npt.NDArray[np.int64]:
+        self.seeds += seeds.tolist()
+        return self.inner.act_batch(views, rules, seeds)
+
+
+def test_the_dice_of_opponents_vary_and_fall_again_the_same() -> None:
+    rules = get_rules("playmore")
+    network = network_for(rules)
+
+    def thrown(update: int = 2, shard: int = 0, seed: int = 3) -> tuple[list[int], bytes]:
+        config = config_for(
+            "playmore", shards=2, rollout=RolloutConfig(tables=2 * TABLES), seed=seed
+        )
+        dice = Dice()
+        rollout = ShardRollout(config, rules, shard)
+        rollout.collect(network, [Group("dice", slice(0, TABLES), dice)], update)
+        return dice.seeds, rollout.cards.tobytes()
+
+    first = thrown()
+    assert len(first[0]) == TABLES * 20
+    assert thrown() == first
+    every = first[0] + thrown(update=3)[0] + thrown(shard=1)[0] + thrown(seed=4)[0]
+    assert len(set(every)) == 4 * TABLES * 20
+    assert 0 <= min(every) < 1 << 60 and 1 << 62 < max(every) < 1 << 63
+
+
+def test_a_snapshot_plays_by_its_own_network() -> None:
+    config = config_for("playmore")
+    rules = get_rules("playmore")
+    spec = NetworkSpec(layout_for(rules).size, (16,))
+    snapshots = []
+    for seed in (7, 8):
+        sharp = PolicyNetwork(spec, torch.Generator().manual_seed(seed))
+        with torch.no_grad():
+            sharp.head.weight.mul_(1e5)  # its best card is all but certain
+        snapshots.append(Snapshot(seed, sharp.eval().requires_grad_(False)))
+    half = TABLES // 2
+    places = (slice(0, half), slice(half, TABLES))
+    groups = [Group("snapshots", place, one) for place, one in zip(places, snapshots, strict=True)]
+    rollout = ShardRollout(config, rules, 0)
+    rollout.collect(network_for(rules), groups, 0)
+    for place, own, other in (
+        (places[0], snapshots[0], snapshots[1]),
+        (places[1], snapshots[1], snapshots[0]),
+    ):
+        theirs = ~rollout.is_learner[:, place]
+        observations = torch.from_numpy(rollout.observations[:, place][theirs]).float()
+        masks = masks_of(rollout.legal_sets[:, place][theirs])
+        cards = rollout.cards[:, place][theirs]
+        assert len(cards) == half * 20
+        free = masks.sum(1) > 1
+        shares = [
+            (np.where(masks, one.network(observations).numpy(), -np.inf).argmax(1) == cards)[free]
+            for one in (own, other)
+        ]
+        assert shares[0].mean() > 0.99 and shares[1].mean() < 0.6
+
+
+@pytest.mark.parametrize("wrong", ["played", "none", "negative"])
+def test_an_opponent_that_plays_an_illegal_card_is_named(wrong: str) -> None:
+    class Cheat(Agent):
+        spec = "cheat"
+
+        def act_batch(self, views: Any, rules: RuleSet, seeds: Any) -> npt.NDArray[np.int64]:
+            cards = np.array([card_list(int(legal))[0] for legal in views["legal"]])
+            late = np.flatnonzero(views["ply"] >= 6)
+            if len(late):
+                view = views[late[-1]]
+                illegal = next(c for c in range(40) if not int(view["legal"]) >> c & 1)
+                cards[late[-1]] = {"played": illegal, "none": 40, "negative": -1}[wrong]
+                self.legal = card_list(int(view["legal"]))
+                self.name = card_text(illegal) if wrong == "played" else "no card"
+                self.card = int(cards[late[-1]])
+            return cards
+
+    cheat = Cheat()
+    rules = get_rules("playmore")
+    rollout = ShardRollout(config_for("playmore"), rules, 0)
+    groups = [
+        Group("self", slice(0, 8)),
+        Group("greedy", slice(8, 12), make_agent("greedy")),
+        Group("cheat", slice(12, 18), cheat),
+        Group("random", slice(18, TABLES), make_agent("random")),
+    ]
+    with pytest.raises(AgentFailedError) as caught:
+        rollout.collect(network_for(rules), groups, 0)
+    message = str(caught.value)
+    legal = " ".join(f"{card_text(card)} ({card})" for card in cheat.legal)
+    assert message.startswith(
+        f"agent 'cheat' played {cheat.name} ({cheat.card}), not legal; expected one of {legal}; "
+    )
+    assert "\n" not in message

@@ -1,11 +1,12 @@
 """``learned:PATH``: plays a trained policy, from a policy file or a run folder.
 
 Plays the most probable card; ``learned:PATH,sample=true`` draws cards with the policy's own
-probabilities, as in training.
+probabilities, as in training. A path may hold commas.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,15 @@ def _truth(text: str) -> bool:
     return text == "true"
 
 
+def _split(options: str) -> tuple[str, str]:
+    """Split ``PATH,OPTIONS``: the longest path that exists, else up to the first comma."""
+    path, rest = options, ""
+    while not os.path.exists(path) and "," in path:
+        path, _, option = path.rpartition(",")
+        rest = f"{option},{rest}"
+    return path, rest
+
+
 def make(options: str) -> LearnedAgent:
     """Make the agent from ``PATH`` or ``PATH,sample=true``.
 
@@ -121,11 +131,11 @@ def make(options: str) -> LearnedAgent:
     PolicyFileError
         If the file is missing, damaged, or made for other observations.
     """
-    path, *rest = options.split(",")
+    path, rest = _split(options)
     if not path:
         raise AgentSpecError(
             "agent 'learned': expected the path of a policy file or run folder, as in "
             "'learned:runs/quick'"
         )
-    known = parse_options("learned", ",".join(rest), {"sample": _truth})
+    known = parse_options("learned", rest, {"sample": _truth})
     return LearnedAgent(path, **known)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tressette_env.batch_views import sides_of
+
 __all__ = ["generalized_advantages"]
 
 
@@ -51,7 +53,7 @@ def generalized_advantages(
     """
     num_plies, num_tables = seats.shape
     tables = np.arange(num_tables)
-    signs = np.where(np.arange(num_seats) % 2 == 0, 1.0, -1.0).astype(np.float32)
+    signs = (1 - 2 * sides_of(np.arange(num_seats))).astype(np.float32)
     # For each table and seat, about its next decision in time; going backwards.
     next_values = np.zeros((num_tables, num_seats), np.float32)
     next_advantages = np.zeros((num_tables, num_seats), np.float32)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tressette_agents.policy_file import write_whole
 from tressette_train.metrics import read_metrics
+from tressette_train.run_folder import RunFolder
 
-__all__ = ["draw_learning_curve"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_learning_curve", "learning_figure"]
 
 _SMOOTHING = 0.1  # share of the rows that a moving average covers
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
@@ -23,7 +27,7 @@ def draw_learning_curve(folder: Path, title: str) -> Path | None:
     Parameters
     ----------
     folder : Path
-        The run folder; ``learning_curve.png`` is written there.
+        The run folder; the chart is written there.
     title : str
 
     Returns
@@ -39,6 +43,15 @@ def draw_learning_curve(folder: Path, title: str) -> Path | None:
     rows = read_metrics(folder)
     if not rows:
         return None
+    image = io.BytesIO()
+    learning_figure(rows, title).savefig(image, format="png")
+    path = RunFolder(folder).chart
+    write_whole(path, image.getvalue())
+    return path
+
+
+def learning_figure(rows: list[dict[str, Any]], title: str) -> Figure:
+    """Return the chart of rows of metrics: margins above, three measures of the policy below."""
     # The object interface draws without a display and leaves a notebook's own backend alone.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -60,11 +73,7 @@ def draw_learning_curve(folder: Path, title: str) -> Path | None:
         _draw(axes, rows, tag, None, colour)
         axes.set_title(label, loc="left", fontsize=10)
         axes.set_xlabel("million decisions", fontsize=9)
-    image = io.BytesIO()
-    figure.savefig(image, format="png")
-    path = folder / "learning_curve.png"
-    write_whole(path, image.getvalue())
-    return path
+    return figure
 
 
 def _draw_margins(axes: Any, rows: list[dict[str, float]]) -> None:

@@ -27,7 +27,7 @@ from tressette_agents.policy_file import (
 from tressette_env.errors import ConfigError, PolicyFileError, RunFolderError
 from tressette_env.observation import Layout
 from tressette_env.rulesets import RuleSet
-from tressette_train.config import TrainConfig
+from tressette_train.config import MAX_SNAPSHOTS, TrainConfig
 from tressette_train.config_file import config_from_json
 from tressette_train.opponents import OpponentPool, Snapshot
 
@@ -37,7 +37,6 @@ FORMAT = "tressette-checkpoint"
 FORMAT_VERSION = 1
 KEPT = 3
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's state for each parameter, beside its step
-MAX_SNAPSHOTS = 1000
 
 
 @dataclass

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tressette_train.run_folder import RunFolder
+
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
@@ -154,16 +156,13 @@ class MetricLog:
         From every method, if the files cannot be written.
     """
 
-    FILE = "metrics.jsonl"
-    TENSORBOARD = "tensorboard"
-
     def __init__(self, folder: Path, first_update: int = 0) -> None:
         kept = [row for row in read_metrics(folder) if row["update"] < first_update]
-        purge_step = int(kept[-1]["decisions"]) + 1 if kept else None
-        self._file = (folder / self.FILE).open("w", encoding="utf-8")
+        purge_step = int(kept[-1]["decisions"]) + 1 if kept else 0
+        self._file = RunFolder(folder).metrics.open("w", encoding="utf-8")
         self._file.writelines(json.dumps(row) + "\n" for row in kept)
         self._file.flush()
-        self._board = _summary_writer(folder / self.TENSORBOARD, purge_step)
+        self._board = _summary_writer(RunFolder(folder).tensorboard, purge_step)
 
     def write(self, row: dict[str, float]) -> None:
         """Write a row: ``update``, ``decisions``, ``seconds`` and the metrics by tag."""
@@ -175,17 +174,13 @@ class MetricLog:
             assert _known_tag(tag), f"metric {tag} is not in METRICS"
             self._board.add_scalar(tag, value, int(row["decisions"]))
 
-    def flush(self) -> None:
-        """Have everything on disk that was written."""
-        self._board.flush()
-
     def close(self) -> None:
         """Close the files."""
         self._file.close()
         self._board.close()
 
 
-def _summary_writer(folder: Path, purge_step: int | None) -> SummaryWriter:
+def _summary_writer(folder: Path, purge_step: int) -> SummaryWriter:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tensorboard's own, at import
         from torch.utils.tensorboard import SummaryWriter
@@ -198,7 +193,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
     A last line that was cut off is left out.
     """
-    file = folder / MetricLog.FILE
+    file = RunFolder(folder).metrics
     if not file.exists():
         return []
     rows = []

@@ -19,7 +19,7 @@ from tressette_agents.networks import ActorCritic, masked_log_probabilities
 from tressette_env.errors import TressetteError
 from tressette_train.config import PpoConfig
 from tressette_train.parallel import ShardWorkers
-from tressette_train.rollout import Experience, masks_of
+from tressette_train.rollout import Experience, mask_tensor
 
 __all__ = ["DivergedError", "Ppo", "UpdateStats"]
 
@@ -147,9 +147,11 @@ class Ppo:
         targets = shard.advantages[rows] + shard.values[rows]
         hidden = None
         if shard.hidden_sets.shape[1]:
-            hidden = masks_of(shard.hidden_sets[rows]).flatten(1).float()
+            hidden = mask_tensor(shard.hidden_sets[rows]).flatten(1).float()
         logits, values = self.network(shard.observations.index_select(0, rows).float(), hidden)
-        all_log_probabilities = masked_log_probabilities(logits, masks_of(shard.legal_sets[rows]))
+        all_log_probabilities = masked_log_probabilities(
+            logits, mask_tensor(shard.legal_sets[rows])
+        )
         log_probabilities = all_log_probabilities.gather(1, shard.cards[rows, None])[:, 0]
 
         log_ratio = log_probabilities - shard.log_probabilities[rows]

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from tressette_agents.networks import ActorCritic, masked_log_probabilities, sample_cards
+from tressette_env.asking import ask
 from tressette_env.batch import BatchTable
-from tressette_env.batch_views import masks_of as legal_masks_of
+from tressette_env.batch_views import masks_of, sides_of
 from tressette_env.cards import NUM_CARDS
+from tressette_env.observation import layout_for
 from tressette_env.randomness import MAX_SEED
 from tressette_env.rulesets import RuleSet
 from tressette_train.advantages import generalized_advantages
@@ -24,7 +26,7 @@ from tressette_train.config import TrainConfig
 from tressette_train.opponents import Group, Snapshot
 from tressette_train.parallel import stream_seed
 
-__all__ = ["Experience", "Results", "ShardRollout", "masks_of"]
+__all__ = ["Experience", "Results", "ShardRollout", "mask_tensor"]
 
 _DEALS, _CARDS, _DICE = range(3)  # purposes of random streams
 
@@ -89,9 +91,9 @@ class Experience:
     results: Results
 
 
-def masks_of(card_sets: Tensor) -> Tensor:
+def mask_tensor(card_sets: Tensor) -> Tensor:
     """Return card sets int64[...] as masks bool[..., 40]."""
-    masks = legal_masks_of(card_sets.numpy().reshape(-1))
+    masks = masks_of(card_sets.numpy().reshape(-1))
     return torch.from_numpy(masks).view(*card_sets.shape, NUM_CARDS)
 
 
@@ -114,7 +116,7 @@ class ShardRollout:
         self.deal_seed = stream_seed(config.seed, _DEALS, 0, shard)
         self._reward_sign = -1 if rules.fewest_wins else 1
         shape = (self.num_plies, self.num_tables)
-        features = self._new_table(0).layout.size
+        features = layout_for(rules).size
         others = rules.seats - 1 if config.critic.sees_all_hands else 0
         self.observations = np.zeros((*shape, features), np.int8)
         self.hidden_sets = np.zeros((*shape, others), np.int64)
@@ -147,6 +149,11 @@ class ShardRollout:
         -------
         Experience
             Its arrays are this object's: the next call overwrites them.
+
+        Raises
+        ------
+        AgentFailedError
+            If an opponent raises, or plays a card that it may not.
         """
         generator = torch.Generator()
         generator.manual_seed(stream_seed(self.config.seed, _CARDS, update, self.shard))
@@ -178,7 +185,7 @@ class ShardRollout:
         table.observe(seats, self.observations[ply])
         self.seats[ply] = seats
         self.legal_sets[ply] = table.legal_sets
-        self.is_learner[ply] = (learner_side < 0) | (seats % 2 == learner_side)
+        self.is_learner[ply] = (learner_side < 0) | (sides_of(seats) == learner_side)
         for after in range(self.hidden_sets.shape[2]):
             other = (seats + after + 1) % self.rules.seats
             self.hidden_sets[ply, :, after] = table.views(other)["hand"]
@@ -189,9 +196,9 @@ class ShardRollout:
         rows = np.flatnonzero(self.is_learner[ply])
         hidden = None
         if self.hidden_sets.shape[2]:
-            hidden = masks_of(torch.from_numpy(self.hidden_sets[ply, rows])).flatten(1).float()
+            hidden = mask_tensor(torch.from_numpy(self.hidden_sets[ply, rows])).flatten(1).float()
         logits, values = network(torch.from_numpy(self.observations[ply, rows]).float(), hidden)
-        masks = masks_of(torch.from_numpy(self.legal_sets[ply, rows]))
+        masks = mask_tensor(torch.from_numpy(self.legal_sets[ply, rows]))
         log_probabilities = masked_log_probabilities(logits, masks)
         cards = sample_cards(log_probabilities, generator)
         self.cards[ply, rows] = cards.numpy()
@@ -212,14 +219,14 @@ class ShardRollout:
             return
         if isinstance(group.opponent, Snapshot):
             observations = torch.from_numpy(self.observations[ply, rows]).float()
-            masks = masks_of(torch.from_numpy(self.legal_sets[ply, rows]))
+            masks = mask_tensor(torch.from_numpy(self.legal_sets[ply, rows]))
             logits = group.opponent.network(observations)
             cards = sample_cards(masked_log_probabilities(logits, masks), generator)
             self.cards[ply, rows] = cards.numpy()
         elif group.opponent is not None:
             seeds = dice.integers(0, MAX_SEED, len(rows), np.int64, endpoint=True)
             views = table.views()[rows]
-            self.cards[ply, rows] = group.opponent.act_batch(views, self.rules, seeds)
+            self.cards[ply, rows] = ask(group.opponent, views, self.rules, seeds)
 
     def _play(
         self,

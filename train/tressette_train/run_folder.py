@@ -8,6 +8,7 @@
       checkpoints/                the newest states of the training, to go on from
       metrics.jsonl, tensorboard/ what was measured, a row an update
       learning_curve.png
+      .lock                       locked while a process trains here
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +28,9 @@ from tressette_env.errors import RunFolderError
 from tressette_train.config import TrainConfig
 
 __all__ = ["RunFolder", "default_folder"]
+
+if sys.platform != "win32":
+    import fcntl
 
 RUNS = Path("runs")
 
@@ -53,8 +58,10 @@ class RunFolder:
         self.path = path
         self.policy = path / POLICY_FILE
         self.checkpoints = path / "checkpoints"
+        self.metrics = path / "metrics.jsonl"
         self.tensorboard = path / "tensorboard"
         self.chart = path / "learning_curve.png"
+        self._is_locked = False
 
     @staticmethod
     def check_free(path: Path) -> None:
@@ -81,17 +88,18 @@ class RunFolder:
         """
         cls.check_free(path)
         try:
-            missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+            folder = cls(path)
+            made = [one for one in (path, *path.parents) if not one.exists()]
             try:
                 path.mkdir(parents=True, exist_ok=True)
-                folder = cls(path)
+                folder.checkpoints.mkdir()  # fails for one of two that start at the same time
+                made.insert(0, folder.checkpoints)
                 text = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
                 write_whole(path / "config.yaml", text.encode())
-                folder.checkpoints.mkdir()
             except OSError:
-                for made in missing:
+                for one in made:
                     with contextlib.suppress(OSError):
-                        made.rmdir()
+                        one.rmdir()
                 raise
         except OSError as error:
             raise RunFolderError(_unwritable(path, error)) from error
@@ -118,6 +126,39 @@ class RunFolder:
         except OSError as error:
             raise RunFolderError(_unwritable(path, error)) from error
         return folder
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from training in the folder during the block; blocks may nest.
+
+        The system gives the lock back when the process ends, however it ends. Where the system or
+        the file system has no locks, nobody is kept out.
+
+        Raises
+        ------
+        RunFolderError
+            If another process, or another ``RunFolder``, has the lock.
+        """
+        if self._is_locked or sys.platform == "win32":
+            yield
+            return
+        with self.writing("the lock"):
+            file = (self.path / ".lock").open("w")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunFolderError(
+                    f"run folder {self.path}: another process is training in it; stop that one, "
+                    "wait for it, or choose another folder"
+                ) from None
+            except OSError:
+                pass  # a file system without locks
+            self._is_locked = True
+            try:
+                yield
+            finally:
+                self._is_locked = False
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:

@@ -46,16 +46,19 @@ def run(
         If anything in the arguments, the config or the folder is wrong, or training had to stop.
     """
     console = Console()
-    with TrainingDisplay(console) as display:
+    with TrainingDisplay(console) as display, contextlib.ExitStack() as held:
         if resume is not None:
             if config_file is not None or name is not None or run_dir is not None:
                 raise OptionError(
                     "train: --resume takes the config and the folder of the run; expected no "
                     "CONFIG, --name or --run-dir beside it"
                 )
-            trainer = _resume(resume, overrides, display)
+            folder = RunFolder.open(resume)
+            held.enter_context(folder.locked())
+            trainer = _resume(folder, overrides, display)
         else:
             trainer = _start(config_file, overrides, name, run_dir, display)
+            held.enter_context(trainer.folder.locked())
         with _stops_on_ctrl_c(trainer, display):
             trainer.train()
         with trainer.folder.writing("the chart"):
@@ -94,8 +97,8 @@ def _start(
     return trainer
 
 
-def _resume(path: Path, overrides: Sequence[str], display: TrainingDisplay) -> Trainer:
-    folder = RunFolder.open(path)
+def _resume(folder: RunFolder, overrides: Sequence[str], display: TrainingDisplay) -> Trainer:
+    path = folder.path
     found = newest_checkpoint(folder.checkpoints, lambda _: None)
     config = change_config(found.config, overrides, str(path), CHANGEABLE)
     trainer = Trainer(config, folder, display)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
-from tressette_agents.policy_file import save_policy
+from tressette_agents.policy_file import load_policy, save_policy
 from tressette_env.cards import NUM_CARDS
+from tressette_env.errors import PolicyFileError
 from tressette_env.observation import layout_for
 from tressette_env.rulesets import get_rules
 from tressette_train import checkpoint as checkpoints
 from tressette_train.checkpoint import Counters
-from tressette_train.config import TrainConfig
+from tressette_train.config import RolloutConfig, TrainConfig
 from tressette_train.metrics import MetricLog
 from tressette_train.opponents import SELF, Group, OpponentPool
 from tressette_train.parallel import ShardWorkers, choose_threads, stream_seed
@@ -106,16 +109,25 @@ class Trainer:
     def resume(self) -> None:
         """Go on from the newest whole checkpoint in the folder.
 
+        A policy file that is lost, damaged or of another update is written again from it.
+
         Raises
         ------
         RunFolderError, PolicyFileError
             If there is none, or it does not fit the config.
         """
-        found = checkpoints.newest_checkpoint(self.folder.checkpoints, self.display.message)
-        checkpoints.restore(
-            found, self.network, self.ppo.optimizer, self.pool, self.rules, self.layout
-        )
-        self.counters = found.counters
+        with self.folder.locked():
+            found = checkpoints.newest_checkpoint(self.folder.checkpoints, self.display.message)
+            checkpoints.restore(
+                found, self.network, self.ppo.optimizer, self.pool, self.rules, self.layout
+            )
+            self.counters = found.counters
+            if not self._policy_is_current():
+                self._save_policy()
+                self.display.message(
+                    f"{self.folder.policy} was lost, damaged or of another update: written again "
+                    f"from {found.path.name}"
+                )
         self._saved_update = found.counters.update
 
     @property
@@ -129,28 +141,38 @@ class Trainer:
         Raises
         ------
         RunFolderError
-            If a file cannot be written; the last checkpoint is whole.
+            If another process trains in the folder, or a file cannot be written; the last
+            checkpoint is whole.
+        AgentFailedError
+            If an opponent raises, or plays a card that it may not.
         DivergedError
             If a gradient is not finite; the checkpoint from before that update is kept.
         """
-        with self.folder.writing("the metrics"):
-            log = MetricLog(self.folder.path, self.counters.update)
-        try:
+        with self.folder.locked(), self._opened_log() as log:
             with ShardWorkers(self._choose_threads()) as workers:
                 self.save()
+                self._warm_up(workers)
                 self.display.begin(self.counters)
                 while not self.is_finished and not self.stop_requested:
                     started = time.perf_counter()
                     groups = self._seat_opponents()
                     experiences = self._collect(workers, groups)
                     stats = self._improve(workers, experiences)
-                    self._count(experiences, time.perf_counter() - started)
-                    self._log(log, experiences, stats, time.perf_counter() - started)
+                    seconds = time.perf_counter() - started
+                    self._count(experiences, seconds)
+                    self._log(log, experiences, stats, seconds)
                     if self.counters.update % self.config.opponents.snapshot_every == 0:
                         self.pool.add_snapshot(self.network.policy, self.counters.update)
                     if self.counters.update % self.config.checkpoint.every == 0:
                         self.save()
             self.save()
+
+    @contextlib.contextmanager
+    def _opened_log(self) -> Iterator[MetricLog]:
+        with self.folder.writing("the metrics"):
+            log = MetricLog(self.folder.path, self.counters.update)
+        try:
+            yield log
         finally:
             with self.folder.writing("the metrics"):
                 log.close()
@@ -163,7 +185,7 @@ class Trainer:
         RunFolderError
             If they cannot be written.
         """
-        if self._saved_update == self.counters.update and self.folder.policy.exists():
+        if self._saved_update == self.counters.update:
             return
         with self.folder.writing("a checkpoint"):
             checkpoints.save_checkpoint(
@@ -176,15 +198,43 @@ class Trainer:
                 self.rules,
                 self.layout,
             )
-        with self.folder.writing("the policy"):
-            training = {
-                "updates": self.counters.update,
-                "decisions": self.counters.decisions,
-                "plays": self.counters.plays,
-                "config": self.config.model_dump(mode="json"),
-            }
-            save_policy(self.folder.policy, self.network.policy, self.rules, self.layout, training)
+        self._save_policy()
         self._saved_update = self.counters.update
+
+    def _save_policy(self) -> None:
+        training = {
+            "updates": self.counters.update,
+            "decisions": self.counters.decisions,
+            "plays": self.counters.plays,
+            "config": self.config.model_dump(mode="json"),
+        }
+        with self.folder.writing("the policy"):
+            save_policy(self.folder.policy, self.network.policy, self.rules, self.layout, training)
+
+    def _policy_is_current(self) -> bool:
+        """Whether the policy file is whole and of this update."""
+        try:
+            training = load_policy(self.folder.policy).training
+        except PolicyFileError:
+            return False
+        return training.get("updates") == self.counters.update
+
+    def _warm_up(self, workers: ShardWorkers) -> None:
+        """Run everything that an update runs, small, on objects of its own.
+
+        What is compiled or loaded at its first use then takes no time of the first update.
+        """
+        self.display.message("compiling: some seconds, at the first run on this machine only")
+        groups = [Group(SELF, slice(0, 2))]
+        for spec, agent in self.pool.agents.items():
+            start = groups[-1].tables.stop
+            groups.append(Group(spec, slice(start, start + 2), agent))
+        tables = RolloutConfig(tables=groups[-1].tables.stop)
+        config = self.config.model_copy(update={"shards": 1, "rollout": tables})
+        network = copy.deepcopy(self.network)
+        experience = ShardRollout(config, self.rules, 0).collect(network, groups, 0)
+        with contextlib.suppress(DivergedError):  # the first update then says so
+            Ppo(network, config.ppo).update([experience], workers, 0.0, [0])
 
     def _choose_threads(self) -> int:
         """Return the number of threads: the config's, or the quickest in a short measurement."""

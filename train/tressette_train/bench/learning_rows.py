@@ -96,7 +96,7 @@ class _Training:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tressette-bench-")))
         config = TrainConfig(
             rules=self.rules.name,
-            decisions=1 << 60,
+            decisions=10**15,
             shards=max(2, self.threads),
             torch_threads=self.threads,
         )
