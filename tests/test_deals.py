@@ -295,7 +295,7 @@ def test_a_given_deck_is_dealt_seat_by_seat_and_its_rest_is_the_stock() -> None:
         ((True, *range(1, 40)), "got True at place 0"),
         ((*range(39), "3D"), "got '3D' at place 39"),
         (np.arange(40.0), "at place 0"),
-        (7, "deck: expected 40 card numbers, got int"),
+        (7, "deck: expected 40 card numbers in order, got int"),
     ],
 )
 def test_what_is_no_deck_is_refused_and_nothing_changes(deck: Any, message: str) -> None:
