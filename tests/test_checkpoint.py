@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from tressette_agents.policy_file import load_policy, write_whole
+from tressette_agents.policy_file import describe_file, load_policy, write_whole
 from tressette_env.errors import PolicyFileError, RunFolderError
 from tressette_train.checkpoint import newest_checkpoint
 from tressette_train.config import MAX_SNAPSHOTS, TrainConfig
@@ -102,7 +102,7 @@ def rewrite(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
         described = json.loads(opened.metadata()["tressette"])
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     change(described)
-    save_file(tensors, str(path), {"tressette": json.dumps(described)})
+    save_file(tensors, str(path), describe_file(described, tensors))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_the_newest_three_are_kept(tmp_path: Path) -> None:
     assert names == [f"{update:08d}.safetensors" for update in (4, 5, 6)]
 
 
-@pytest.mark.parametrize("damage", ["truncated", "empty", "garbage", "other", "counters"])
+@pytest.mark.parametrize("damage", ["truncated", "empty", "garbage", "other", "counters", "bit"])
 def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path, damage: str) -> None:
     trainer = trained(tmp_path / "run", 3, "checkpoint.every=1")
     newest = tmp_path / "run" / "checkpoints" / "00000003.safetensors"
@@ -155,6 +155,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path, damage: str)
             "empty": b"",
             "garbage": os.urandom(1000),
             "other": trainer.folder.policy.read_bytes(),
+            "bit": whole[:-400] + bytes([whole[-400] ^ 1]) + whole[-399:],
             "counters": whole.replace(b'\\"update\\": 3', b'\\"update\\": x'),
         }[damage]
     )

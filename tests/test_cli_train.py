@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from tressette_agents.policy_file import load_policy
+from tressette_env.errors import ConfigError
 from tressette_train import cli, train_command
+from tressette_train.config_file import read_config
 from tressette_train.evaluate import PairingResult, evaluate
 from tressette_train.metrics import read_metrics
 from tressette_train.run_folder import RunFolder
@@ -18,6 +20,7 @@ from tressette_train.trainer import Trainer
 
 SMOKE = str(Path(__file__).parent.parent / "configs" / "smoke.yaml")
 SHORT = ["--set", "torch_threads=1", "--set", "network.hidden=[8]", "--set", "decisions=4000"]
+BIG = ["--set=rules=playmore", "--set=rollout.tables=65536", "--set=rollout.deals=64"]
 
 
 @pytest.fixture(autouse=True)
@@ -142,6 +145,30 @@ def test_a_finished_run_can_be_given_a_larger_budget(
     assert load_policy("runs/smoke").training["updates"] == 4
 
 
+def test_the_folders_config_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through a kill before the first checkpoint, edits, and --set."""
+    folder = RunFolder(Path("run"))
+    folder.path.mkdir()
+    (folder.path / ".config.yaml.x.tmp").write_text("cut")
+    config = read_config(SMOKE, [word for word in SHORT if "=" in word])
+    RunFolder.create(folder.path, config)
+    assert not list(folder.path.glob(".*.tmp"))
+    assert tressette(monkeypatch, "train", "--resume", "run") == 0
+    assert "no checkpoint yet: starting from the beginning" in capsys.readouterr().out
+    longer = ["--resume", "run", "--set", "decisions=6000"]
+    whole = folder.config.read_text()
+    folder.config.write_text(whole.replace("clip: 0.2", "clip: 0.3"))
+    message = refusal(monkeypatch, capsys, *longer)
+    assert "trained with in ppo.clip; restore the file; --set changes decisions" in message
+    folder.config.write_text("[")
+    assert "restore the file" in refusal(monkeypatch, capsys, *longer)
+    folder.config.write_text(whole)
+    assert tressette(monkeypatch, "train", *longer) == 0
+    assert read_config(folder.config).decisions == 6000
+
+
 def test_a_lost_policy_of_a_finished_run_comes_back(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,6 +223,10 @@ def test_the_folder_is_locked_until_the_chart_is_drawn(
         (["nowhere.yaml"], "config nowhere.yaml: cannot be read: No such file or directory"),
         ([SMOKE, "--set", "ppo.learnin_rate=1"], "--set ppo.learnin_rate=1: unknown key"),
         ([SMOKE, "--set", "ppo.clip=much"], "ppo.clip: expected a number, got 'much'"),
+        (
+            [SMOKE, *BIG],
+            "rollout.tables: expected at most 32 GiB of rollouts",
+        ),
         ([SMOKE, "--name", "a/b"], "--name 'a/b': expected a folder's name; paths: --run-dir"),
         ([SMOKE, "--name", "a", "--run-dir", "b"], "expected --name or --run-dir, got both"),
         ([SMOKE, "--run-dir", "/dev/null/run"], "cannot be written: Not a directory"),
@@ -222,3 +253,12 @@ def test_a_run_in_the_folder_is_not_written_over(
     message = refusal(monkeypatch, capsys, SMOKE, "--name", "mine")
     assert "run folder runs/mine already holds files" in message
     assert "tressette train --resume runs/mine" in message
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("tressette_train.train_command.Trainer", fail)
+    with pytest.raises(ConfigError, match="not enough memory"):
+        train_command.run(Path(SMOKE), run_dir=tmp_path / "run")

@@ -18,7 +18,12 @@ from safetensors.torch import save_file
 from tressette_agents import make_agent
 from tressette_agents.learned import LearnedAgent, make
 from tressette_agents.networks import NetworkSpec, PolicyNetwork
-from tressette_agents.policy_file import find_policy_file, load_policy, save_policy
+from tressette_agents.policy_file import (
+    describe_file,
+    find_policy_file,
+    load_policy,
+    save_policy,
+)
 from tressette_env import BatchTable, RuleSet, get_rules
 from tressette_env.cards import card_list, card_set
 from tressette_env.errors import AgentSpecError, PolicyFileError, RulesError, TressetteError
@@ -53,7 +58,7 @@ def rewrite(file: Path, change: Callable[[dict[str, Any], dict[str, torch.Tensor
         described = json.loads(opened.metadata()["tressette"])
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     change(described, tensors)
-    save_file(tensors, str(file), {"tressette": json.dumps(described)})
+    save_file(tensors, str(file), describe_file(described, tensors))
 
 
 def refusal(path: Path | str) -> str:
@@ -185,6 +190,21 @@ def test_tensors_that_do_not_fit(file: Path) -> None:
         lambda tensors: tensors.update({"head.bias": torch.zeros(40, dtype=torch.float64)})
     )
     assert "not all finite" in refused(lambda tensors: tensors["head.bias"].fill_(float("nan")))
+
+
+@pytest.mark.parametrize("offset", [-1, -4, -400, -2001])
+def test_a_flipped_bit_in_the_weights(file: Path, offset: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[offset] ^= 1
+    file.write_bytes(data)
+    assert "its tensors are damaged" in refusal(file)
+
+
+def test_weights_without_a_sum_are_refused(file: Path) -> None:
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b'\\"sha256\\"', b'\\"sha257\\"'))
+    assert file.read_bytes() != whole
+    assert "its tensors are damaged" in refusal(file)
 
 
 def test_nothing_in_the_kit_reads_or_writes_pickles() -> None:

@@ -373,6 +373,33 @@ def test_a_log_keeps_the_rows_before_an_update_only(tmp_path: Path) -> None:
     assert [row["decisions"] for row in read_metrics(tmp_path)] == [0, 11, 21]
 
 
+@pytest.mark.parametrize(
+    "damage", [b"{cut", b"\xff\xfe", b"5", b"{}", b'{"update": "x"}', b"[" * 9999]
+)
+def test_a_damaged_row_costs_no_other_row(tmp_path: Path, damage: bytes) -> None:
+    rows = [json.dumps({"update": n, "decisions": 10 * n}).encode() for n in range(4)]
+    file = tmp_path / "metrics.jsonl"
+    file.write_bytes(b"\n".join([rows[0], damage, *rows[1:]]) + b"\n")
+    told: list[str] = []
+    MetricLog(tmp_path, 3, told.append).close()
+    assert [row["update"] for row in read_metrics(tmp_path)] == [0, 1, 2]
+    assert told == [f"{file}: 1 of 5 lines are damaged and were skipped"]
+
+
+def test_the_rows_survive_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "metrics.jsonl"
+    file.write_text('{"update": 0, "decisions": 1}\n')
+    whole = file.read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        MetricLog(tmp_path, 1)
+    assert file.read_bytes() == whole
+
+
 def test_tensorboard_has_them_all(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

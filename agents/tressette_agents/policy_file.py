@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import tempfile
@@ -29,6 +30,7 @@ from tressette_env.rulesets import RuleSet
 __all__ = [
     "POLICY_FILE",
     "LoadedPolicy",
+    "check_bytes",
     "check_shapes",
     "describe_file",
     "describe_observation",
@@ -159,12 +161,38 @@ def save_policy(
         "training": training,
     }
     tensors = {name: tensor.detach().contiguous() for name, tensor in network.state_dict().items()}
-    write_whole(path, save(tensors, describe_file(described)))
+    write_whole(path, save(tensors, describe_file(described, tensors)))
 
 
-def describe_file(described: dict[str, Any]) -> dict[str, str]:
-    """Return a description as safetensors metadata: one key, as their order is not kept."""
-    return {_METADATA_KEY: json.dumps(described)}
+def describe_file(described: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, str]:
+    """Return a description as safetensors metadata: one key, as their order is not kept.
+
+    The sum of the tensors is added, so that ``check_bytes`` can find damage in them.
+    """
+    return {_METADATA_KEY: json.dumps({**described, "sha256": _sum(tensors)})}
+
+
+def _sum(tensors: dict[str, Tensor]) -> str:
+    """Return the SHA-256 of tensors, with their names and in the order of these."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + b"\0")
+        digest.update(tensors[name].detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def check_bytes(path: Path, tensors: dict[str, Tensor], described: dict[str, Any]) -> None:
+    """Compare the bytes of a file's tensors with the sum in its description.
+
+    Raises
+    ------
+    PolicyFileError
+        If they differ, or there is no sum.
+    """
+    if described.get("sha256") != _sum(tensors):
+        raise PolicyFileError(
+            f"{path}: its tensors are damaged: they do not have the SHA-256 in its description"
+        )
 
 
 def find_policy_file(path: str | Path) -> Path:
@@ -287,7 +315,9 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         expected = PolicyNetwork(spec).state_dict()
     check_shapes(file, tensors, expected)
     network = PolicyNetwork(spec)
-    network.load_state_dict({name: tensors.get_tensor(name) for name in expected})
+    weights = {name: tensors.get_tensor(name) for name in expected}
+    check_bytes(file, weights, described)
+    network.load_state_dict(weights)
     if not all(bool(tensor.isfinite().all()) for tensor in network.parameters()):
         raise PolicyFileError(f"{file}: its weights are not all finite numbers")
     network.eval().requires_grad_(False)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tressette_agents.networks import ActorCritic, PolicyNetwork
 from tressette_agents.policy_file import (
+    check_bytes,
     check_shapes,
     describe_file,
     describe_observation,
@@ -113,7 +114,7 @@ def save_checkpoint(
         "torch": torch.__version__,
     }
     whole = {name: value.detach().contiguous() for name, value in tensors.items()}
-    data = save(whole, describe_file(described))
+    data = save(whole, describe_file(described, whole))
     path = folder / f"{counters.update:08d}.safetensors"
     write_whole(path, data)
     for old in sorted(folder.glob("*.safetensors"))[:-KEPT]:
@@ -166,6 +167,8 @@ def _open(path: Path) -> Checkpoint:
             raise ValueError("counters out of range")
     except (KeyError, TypeError, ValueError) as error:
         raise PolicyFileError(f"{path}: its description is damaged: {error}") from error
+    loaded = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
+    check_bytes(path, loaded, described)
     return Checkpoint(path, tensors, config, counters, updates, described)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tressette_env.errors import did_you_mean, shown
+from tressette_env.observation import layout_for
 from tressette_env.policies import installed_additions, installed_agents
 from tressette_env.randomness import MAX_SEED
 from tressette_env.rulesets import get_rules
@@ -30,6 +31,8 @@ __all__ = [
 
 MAX_SNAPSHOTS = 1000  # that a run may keep; a checkpoint with more is damaged
 _MANY = 10**9  # the most of what is counted in updates, or decisions of one update
+_BYTES_A_PLAY = 40  # of a rollout, beside the observation
+_MAX_BYTES = 32 << 30  # of the rollouts of an update
 _MAX_SPEC = 1000  # characters of an agent's spec, which may hold a path
 
 
@@ -225,6 +228,14 @@ class TrainConfig(_Section):
             raise ValueError(
                 f"rollout.tables: expected a multiple of shards ({self.shards}), at least 2 tables "
                 f"a shard; got {self.rollout.tables}"
+            )
+        rules = get_rules(self.rules)
+        plays = self.rollout.tables * self.rollout.deals * rules.deck_size
+        size = plays * (layout_for(rules).size + _BYTES_A_PLAY)
+        if size > _MAX_BYTES:
+            raise ValueError(
+                f"rollout.tables: expected at most {_MAX_BYTES >> 30} GiB of rollouts, got about "
+                f"{size >> 30} GiB; make rollout.tables or rollout.deals smaller"
             )
         if self.ppo.minibatch < self.shards:
             raise ValueError(

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tressette_agents.policy_file import write_whole
 from tressette_train.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -149,6 +151,8 @@ class MetricLog:
         The run folder.
     first_update : int
         Rows of this update and later ones, left by a run that was stopped, are dropped.
+    on_skipped : callable, optional
+        Told in one line, if lines of the file were damaged; they are dropped too.
 
     Raises
     ------
@@ -156,12 +160,17 @@ class MetricLog:
         From every method, if the files cannot be written.
     """
 
-    def __init__(self, folder: Path, first_update: int = 0) -> None:
-        kept = [row for row in read_metrics(folder) if row["update"] < first_update]
+    def __init__(
+        self,
+        folder: Path,
+        first_update: int = 0,
+        on_skipped: Callable[[str], None] | None = None,
+    ) -> None:
+        file = RunFolder(folder).metrics
+        kept = [row for row in read_metrics(folder, on_skipped) if row["update"] < first_update]
         purge_step = int(kept[-1]["decisions"]) + 1 if kept else 0
-        self._file = RunFolder(folder).metrics.open("w", encoding="utf-8")
-        self._file.writelines(json.dumps(row) + "\n" for row in kept)
-        self._file.flush()
+        write_whole(file, "".join(json.dumps(row) + "\n" for row in kept).encode())
+        self._file = file.open("a", encoding="utf-8")
         self._board = _summary_writer(RunFolder(folder).tensorboard, purge_step)
 
     def write(self, row: dict[str, float]) -> None:
@@ -188,18 +197,37 @@ def _summary_writer(folder: Path, purge_step: int) -> SummaryWriter:
     return SummaryWriter(str(folder), purge_step=purge_step)
 
 
-def read_metrics(folder: Path) -> list[dict[str, Any]]:
+def read_metrics(
+    folder: Path, on_skipped: Callable[[str], None] | None = None
+) -> list[dict[str, Any]]:
     """Return the rows of a run's ``metrics.jsonl``; without the file, none.
 
-    A last line that was cut off is left out.
+    Damaged lines, such as a last one that was cut off, are left out.
+
+    Parameters
+    ----------
+    folder : Path
+    on_skipped : callable, optional
+        Told in one line how many lines were damaged, if any were.
     """
     file = RunFolder(folder).metrics
     if not file.exists():
         return []
-    rows = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            break
+    lines = file.read_bytes().splitlines()
+    rows = [row for row in map(_row, lines) if row is not None]
+    skipped = len(lines) - len(rows)
+    if skipped and on_skipped is not None:
+        on_skipped(f"{file}: {skipped} of {len(lines)} lines are damaged and were skipped")
     return rows
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    """Return the row of a line; None if it is damaged."""
+    try:
+        row = json.loads(line.decode())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(row, dict) or not {"update", "decisions"} <= row.keys():
+        return None
+    is_whole = all(type(value) in (int, float) for value in row.values())
+    return row if is_whole else None

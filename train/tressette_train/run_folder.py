@@ -56,6 +56,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.config = path / "config.yaml"
         self.policy = path / POLICY_FILE
         self.checkpoints = path / "checkpoints"
         self.metrics = path / "metrics.jsonl"
@@ -69,7 +70,7 @@ class RunFolder:
         try:
             if path.exists() and not path.is_dir():
                 raise RunFolderError(f"run folder {path}: expected a folder, this is a file")
-            if path.exists() and any(path.iterdir()):
+            if path.exists() and any(one not in _leftovers(path) for one in path.iterdir()):
                 raise RunFolderError(
                     f"run folder {path} already holds files: choose another --name or --run-dir, "
                     f"or go on with the run in it: tressette train --resume {path}"
@@ -92,10 +93,11 @@ class RunFolder:
             made = [one for one in (path, *path.parents) if not one.exists()]
             try:
                 path.mkdir(parents=True, exist_ok=True)
+                for leftover in _leftovers(path):
+                    leftover.unlink(missing_ok=True)
                 folder.checkpoints.mkdir()  # fails for one of two that start at the same time
                 made.insert(0, folder.checkpoints)
-                text = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
-                write_whole(path / "config.yaml", text.encode())
+                folder.write_config(config)
             except OSError:
                 for one in made:
                     with contextlib.suppress(OSError):
@@ -126,6 +128,17 @@ class RunFolder:
         except OSError as error:
             raise RunFolderError(_unwritable(path, error)) from error
         return folder
+
+    def write_config(self, config: TrainConfig) -> None:
+        """Write the config's file.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; an older one is kept whole.
+        """
+        text = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
+        write_whole(self.config, text.encode())
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -175,6 +188,11 @@ class RunFolder:
                 )
             message = f"{_unwritable(self.path, error)}, while writing {what}; {rest}"
             raise RunFolderError(message) from error
+
+
+def _leftovers(path: Path) -> list[Path]:
+    """Return what a process left that was killed while it wrote a folder's first file."""
+    return list(path.glob(".config.yaml.*.tmp"))
 
 
 def _unwritable(path: Path, error: OSError) -> str:

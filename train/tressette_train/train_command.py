@@ -46,7 +46,11 @@ def run(
         If anything in the arguments, the config or the folder is wrong, or training had to stop.
     """
     console = Console()
-    with TrainingDisplay(console) as display, contextlib.ExitStack() as held:
+    with (
+        _says_if_memory_is_short(),
+        TrainingDisplay(console) as display,
+        contextlib.ExitStack() as held,
+    ):
         if resume is not None:
             if config_file is not None or name is not None or run_dir is not None:
                 raise OptionError(
@@ -71,6 +75,17 @@ def run(
     if benchmark:
         _benchmark(console, trainer.config, trainer.folder)
     return 0
+
+
+@contextlib.contextmanager
+def _says_if_memory_is_short() -> Iterator[None]:
+    try:
+        yield
+    except MemoryError as error:
+        raise ConfigError(
+            "train: not enough memory; expected a smaller rollout.tables, rollout.deals or "
+            "ppo.minibatch; what was saved is kept"
+        ) from error
 
 
 def _start(
@@ -99,8 +114,11 @@ def _start(
 
 def _resume(folder: RunFolder, overrides: Sequence[str], display: TrainingDisplay) -> Trainer:
     path = folder.path
+    if not any(folder.checkpoints.glob("*.safetensors")):
+        return _restart(folder, overrides, display)
     found = newest_checkpoint(folder.checkpoints, lambda _: None)
-    config = change_config(found.config, overrides, str(path), CHANGEABLE)
+    written = _written_config(folder, found.config)
+    config = change_config(written, overrides, str(path), CHANGEABLE)
     trainer = Trainer(config, folder, display)
     trainer.resume()
     if trainer.is_finished:
@@ -108,11 +126,54 @@ def _resume(folder: RunFolder, overrides: Sequence[str], display: TrainingDispla
             f"run {path} is finished ({trainer.counters.decisions:,} decisions): to train on, add "
             f"--set decisions={2 * config.decisions}"
         )
+    if config != written:
+        with folder.writing("the config"):
+            folder.write_config(config)
     display.message(
         f"going on with {path} after update {trainer.counters.update} "
         f"({trainer.counters.decisions:,} of {config.decisions:,} decisions)"
     )
     return trainer
+
+
+def _restart(folder: RunFolder, overrides: Sequence[str], display: TrainingDisplay) -> Trainer:
+    """Start a run from the beginning that was stopped before its first checkpoint."""
+    config = read_config(folder.config, overrides)
+    trainer = Trainer(config, folder, display)
+    with folder.writing("the config"):
+        folder.write_config(config)
+    display.message(f"{folder.path} has no checkpoint yet: starting from the beginning")
+    return trainer
+
+
+def _written_config(folder: RunFolder, trained: TrainConfig) -> TrainConfig:
+    """Return the config in the run's file, which may differ from the trained one where allowed."""
+    advice = f"restore the file; --set changes {', '.join(CHANGEABLE)} when a run is resumed"
+    try:
+        written = read_config(folder.config)
+    except ConfigError as error:
+        raise ConfigError(f"{error}; {advice}") from error
+    there, here = _flat(written), _flat(trained)
+    keys = [
+        key
+        for key in {**here, **there}
+        if here.get(key) != there.get(key) and key.partition(".")[0] not in CHANGEABLE
+    ]
+    if keys:
+        more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+        raise ConfigError(
+            f"{folder.config}: differs from what the run was trained with in "
+            f"{', '.join(keys[:3])}{more}; {advice}"
+        )
+    return written
+
+
+def _flat(config: TrainConfig) -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for key, value in config.model_dump(mode="json").items():
+        section = value if isinstance(value, dict) else {"": value}
+        flat |= {f"{key}.{name}".rstrip("."): inner for name, inner in section.items()}
+    return flat
 
 
 @contextlib.contextmanager

@@ -170,7 +170,7 @@ class Trainer:
     @contextlib.contextmanager
     def _opened_log(self) -> Iterator[MetricLog]:
         with self.folder.writing("the metrics"):
-            log = MetricLog(self.folder.path, self.counters.update)
+            log = MetricLog(self.folder.path, self.counters.update, self.display.message)
         try:
             yield log
         finally:
