@@ -57,7 +57,7 @@ def test_trains_and_says_where_everything_is(
     for name in ("policy.safetensors", "tensorboard", "learning_curve.png"):
         assert f"runs/smoke/{name}" in out
         assert (Path("runs/smoke") / name).exists()
-    assert out.index("compiling: some seconds") < out.index("% of 4,000 decisions")
+    assert out.index("warming up") < out.index("% of 4,000 decisions")
     assert "100 % of 4,000 decisions" in out and "plays/s" in out
     assert "tressette eval learned:runs/smoke greedy random --rules mini_2x4" in out
     assert "tressette play --against learned:runs/smoke" in out

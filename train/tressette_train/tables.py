@@ -15,7 +15,7 @@ from tressette_train.intervals import Interval
 
 __all__ = ["ResultsTable", "results_table"]
 
-_NAME_WIDTH = len("opponent")  # of the two columns of names; longer names are folded
+_NAME_WIDTH = 24  # longer specs are folded
 _GAP = 3  # characters between two columns
 
 
@@ -66,8 +66,8 @@ def _table(results: Sequence[PairingResult]) -> Table:
         title_justify="left",
         caption_justify="left",
     )
-    table.add_column("agent", overflow="fold", ratio=1)
-    table.add_column("opponent", overflow="fold", ratio=1)
+    for column in ("agent", "opponent"):
+        table.add_column(column, overflow="fold")
     for name in _figures(results[0]):
         table.add_column(name, justify="right", no_wrap=True)
     for result in results:
@@ -81,7 +81,14 @@ def _table_width(results: Sequence[PairingResult]) -> int:
     """Characters that a line of the table needs."""
     rows = [_figures(result) for result in results]
     figures = [max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]]
-    return sum(figures) + 2 * _NAME_WIDTH + _GAP * (len(figures) + 2) + 1
+    names = [
+        min(_NAME_WIDTH, max(len(column), *(len(spec) for spec in specs)))
+        for column, specs in (
+            ("agent", [result.agent for result in results]),
+            ("opponent", [result.opponent for result in results]),
+        )
+    ]
+    return sum(figures) + sum(names) + _GAP * (len(figures) + 2) + 1
 
 
 def _figures(result: PairingResult) -> dict[str, str]:

@@ -224,7 +224,7 @@ class Trainer:
 
         What is compiled or loaded at its first use then takes no time of the first update.
         """
-        self.display.message("compiling: some seconds, at the first run on this machine only")
+        self.display.message("warming up (the first run on a machine compiles for some seconds)")
         groups = [Group(SELF, slice(0, 2))]
         for spec, agent in self.pool.agents.items():
             start = groups[-1].tables.stop
