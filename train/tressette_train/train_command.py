@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -214,10 +216,18 @@ def _say_where(console: Console, trainer: Trainer) -> None:
     _tell(console, f"chart        {folder.chart}")
     _tell(
         console,
-        f"next         tressette eval learned:{folder.path} greedy random --rules "
+        f"next         {_program()} eval learned:{folder.path} greedy random --rules "
         f"{trainer.rules.name}\n"
-        f"             tressette play --against learned:{folder.path} --rules {trainer.rules.name}",
+        f"             {_program()} play --against learned:{folder.path} "
+        f"--rules {trainer.rules.name}",
     )
+
+
+def _program() -> str:
+    """Return what to type for this program: its path, where its name alone would not be found."""
+    called = Path(sys.argv[0])
+    is_found = called.name != "tressette" or shutil.which("tressette")
+    return "tressette" if is_found else str(called)
 
 
 def _benchmark(console: Console, config: TrainConfig, folder: RunFolder) -> None:
