@@ -26,7 +26,14 @@ from tressette_env.card_notation import card_text, hand_text
 from tressette_env.cards import ALL_CARDS, NUM_CARDS
 from tressette_env.errors import DeckError, OptionError
 
-__all__ = ["EndingSolver", "best_card", "card_values", "solve_ending"]
+__all__ = [
+    "EndingSolver",
+    "best_card",
+    "card_values",
+    "int_array",
+    "solve_ending",
+    "suits",
+]
 
 _TO_LEAD = -1
 _TABLE_BITS = (4, 24)
@@ -36,7 +43,8 @@ Ints = npt.ArrayLike
 IntArray = npt.NDArray[np.int64]
 
 
-def _int_array(name: str, values: Ints) -> IntArray:
+def int_array(name: str, values: Ints, dimensions: int = 1) -> IntArray:
+    """Array int64 of what a caller gave under ``name``; raises ``OptionError``."""
     try:
         array = np.asarray(values)
         if array.size and array.dtype.kind not in "iu":
@@ -45,8 +53,9 @@ def _int_array(name: str, values: Ints) -> IntArray:
     except (TypeError, OverflowError, ValueError):
         got = f"{values!r:.80}"
         raise OptionError(f"{name}: expected a list of 64-bit integers, got {got}") from None
-    if array.ndim != 1:
-        raise OptionError(f"{name}: expected one dimension, got shape {array.shape}")
+    if array.ndim != dimensions:
+        expected = "one dimension" if dimensions == 1 else f"{dimensions} dimensions"
+        raise OptionError(f"{name}: expected {expected}, got shape {array.shape}")
     return array
 
 
@@ -171,16 +180,16 @@ class EndingSolver:
         led: Ints | None,
         shape: tuple[int, ...],
     ) -> IntArray:
-        own = _int_array("own", own)
-        other = _int_array("other", other)
-        led = np.full(len(own), _TO_LEAD) if led is None else _int_array("led", led)
+        own = int_array("own", own)
+        other = int_array("other", other)
+        led = np.full(len(own), _TO_LEAD) if led is None else int_array("led", led)
         _check_endings(own, other, led)
         out = np.empty((len(own), *shape), np.int64)
         bounds = [len(own) * part // self._threads for part in range(self._threads + 1)]
 
         def solve_part(part: int) -> None:
             rows = slice(bounds[part], bounds[part + 1])
-            kernel(own[rows], other[rows], led[rows], out[rows], _suits(), self._tables[part])
+            kernel(own[rows], other[rows], led[rows], out[rows], suits(), self._tables[part])
 
         with self._lock:
             if self._threads == 1:
@@ -192,7 +201,8 @@ class EndingSolver:
 
 
 @cache
-def _suits() -> Any:
+def suits() -> Any:
+    """Table of suits that the compiled functions read, made once a process."""
     from tressette_agents.solver_search import suit_rows
 
     return suit_rows()

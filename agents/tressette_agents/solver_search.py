@@ -35,7 +35,9 @@ from tressette_agents.solver_table import (
     ending_key,
     entry_of,
     fill_suit_rows,
+    suit_around,
     suit_case,
+    worth_of,
 )
 from tressette_env import cards
 from tressette_env.cards import suit_set
@@ -92,20 +94,6 @@ def _spread(shape_0: int, shape_1: int, shape_2: int, shape_3: int, place: int) 
         | (shape_2 >> shift & 0x3FF) << 20
         | (shape_3 >> shift & 0x3FF) << 30
     )
-
-
-@_compiled
-def _worth(card: int) -> int:
-    """Worth of a set of one card."""
-    return 3 if card & ACES else int(card & ONES != 0)
-
-
-@_compiled
-def _suit_around(card: int) -> int:
-    """Suit of a set of one card, as a set."""
-    if card >> 20:
-        return 0x3FF << 30 if card >> 30 else 0x3FF << 20
-    return 0x3FF << 10 if card >> 10 else 0x3FF
 
 
 @_compiled
@@ -182,7 +170,7 @@ def takes(own: int, other: int, target: int, rest: int, count: int, rows: Any, t
         while stage_leads:
             card = stage_leads & -stage_leads
             stage_leads ^= card
-            suit = _suit_around(card)
+            suit = suit_around(card)
             weaker = card - 1  # with numbers below the card's; of its suit, the weaker ones
             replies = losing
             result = True
@@ -192,7 +180,7 @@ def takes(own: int, other: int, target: int, rest: int, count: int, rows: Any, t
                 while winners:
                     reply = winners & -winners
                     winners ^= reply
-                    left = rest - _worth(card) - _worth(reply)
+                    left = rest - worth_of(card) - worth_of(reply)
                     # The follower leads next and must be kept to ``left - target``.
                     if left < target or takes(
                         other ^ reply, own ^ card, left - target + 1, left, count - 1, rows, table
@@ -202,7 +190,7 @@ def takes(own: int, other: int, target: int, rest: int, count: int, rows: Any, t
             while result and replies:
                 reply = cheapest_of(replies)
                 replies ^= reply
-                gain = _worth(card) + _worth(reply)
+                gain = worth_of(card) + worth_of(reply)
                 if target > gain:
                     left = rest - gain
                     result = takes(

@@ -44,7 +44,9 @@ __all__ = [
     "entry_of",
     "fill_suit_rows",
     "lowest_bit",
+    "suit_around",
     "suit_case",
+    "worth_of",
 ]
 
 NUM_SUIT_CASES = 3**10
@@ -75,6 +77,18 @@ def suit_case(own: int, other: int) -> int:
 def lowest_bit(cards: int) -> int:
     """Set of the lowest-numbered card of a set; empty if it is."""
     return cards & -cards
+
+
+def worth_of(card: int) -> int:
+    """Worth of a set of one card."""
+    return 3 if card & ACES else int(card & ONES != 0)
+
+
+def suit_around(card: int) -> int:
+    """Suit of a set of one card, as a set."""
+    if card >> 20:
+        return 0x3FF << 30 if card >> 30 else 0x3FF << 20
+    return 0x3FF << 10 if card >> 10 else 0x3FF
 
 
 def dearest_of(cards: int) -> int:
