@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from tressette_agents.networks import ActorCritic, PolicyNetwork
 from tressette_env.errors import OptionError, TressetteError
 from tressette_env.rulesets import get_rules
 from tressette_train import cli
@@ -146,12 +148,42 @@ def test_learning_rows_play() -> None:
         assert plays_of(row, 9) == 9 * row.tables
 
 
-def test_training_row_is_the_trainers_loop() -> None:
-    (row,) = training_rows(RULES, [1])
-    with ExitStack() as stack:
-        play = row.start(stack)
-        assert play(1) == row.tables * RULES.deck_size
-        assert play(2) == 2 * row.tables * RULES.deck_size
+@pytest.mark.parametrize("threads", [1, 2])
+def test_training_rows_are_the_trainers_loop_and_its_arithmetic(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both rows compute alike: forwards of as many rows, backwards of as many minibatches."""
+    work = {"forward": 0, "policy": 0, "backward": 0}
+    forward, policy, grad = ActorCritic.forward, PolicyNetwork.forward, torch.autograd.grad
+
+    def counted_forward(self: Any, rows: Any, hidden: Any = None) -> Any:
+        work["forward"] += len(rows)
+        return forward(self, rows, hidden)
+
+    def counted_policy(self: Any, rows: Any) -> Any:
+        work["policy"] += len(rows)
+        return policy(self, rows)
+
+    def counted_grad(*given: Any) -> Any:
+        work["backward"] += 1
+        return grad(*given)
+
+    monkeypatch.setattr(ActorCritic, "forward", counted_forward)
+    monkeypatch.setattr(PolicyNetwork, "forward", counted_policy)
+    monkeypatch.setattr(torch.autograd, "grad", counted_grad)
+    counts = []
+    for row in training_rows(RULES, [threads]):
+        assert row.threads == threads
+        with ExitStack() as stack:
+            play = row.start(stack)
+            play(21)  # a snapshot joins the pool after 20 updates
+            before = dict(work)
+            assert play(2) == 2 * row.tables * RULES.deck_size
+            counts.append({name: work[name] - before[name] for name in work})
+    trained, alone = counts
+    assert trained["forward"] == pytest.approx(alone["forward"], rel=0.02)
+    assert trained["policy"] == pytest.approx(alone["policy"], rel=0.02)
+    assert trained["backward"] == pytest.approx(alone["backward"], abs=2)  # those of a warm-up
 
 
 def test_startup_rows_run_their_programs() -> None:

@@ -45,6 +45,7 @@ class LearnedAgent(Agent):
 
         self.spec = f"learned:{path}" + (",sample=true" if sample else "")
         self.sample = sample
+        self.ignores_seed = not sample
         self.policy = load_policy(path)
         self._network = self.policy.network.double()
         self._checked: RuleSet | None = None
@@ -78,32 +79,46 @@ class LearnedAgent(Agent):
     def _act(
         self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
+        from tressette_agents.sampling import draw_cards
+        from tressette_env import kernels
+        from tressette_env.batch_views import masks_of
+
+        logits = self._logits(views, rules)
+        if not self.sample:
+            legal = masks_of(views["legal"])
+            return np.asarray(np.where(legal, logits, -np.inf).argmax(1), np.int64)
+        words = np.empty(len(seeds), np.int64)
+        kernels.random_words(np.ascontiguousarray(seeds, np.int64), 0, words)
+        return draw_cards(logits, np.ascontiguousarray(views["legal"]), words / 2.0**63)[0]
+
+    def probabilities(
+        self, views: npt.NDArray[np.void], rules: RuleSet
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the policy's probabilities, or 1 for the most probable card without sampling."""
+        if not self.sample:
+            return super().probabilities(views, rules)
+        from tressette_env.batch_views import masks_of
+
+        self.check_rules(rules)
+        weights = np.empty((len(views), rules.num_actions))
+        for start in range(0, len(views), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            logits = np.where(masks_of(views["legal"][part]), self._logits(views[part], rules), -np.inf)
+            weights[part] = np.exp(logits - logits.max(1, keepdims=True))
+        return weights / weights.sum(1, keepdims=True)
+
+    def _logits(
+        self, views: npt.NDArray[np.void], rules: RuleSet
+    ) -> npt.NDArray[np.float64]:
+        """Return what the network gives every card, legal or not."""
         import torch
 
-        from tressette_env.batch_views import encode_views, masks_of
+        from tressette_env.batch_views import encode_views
 
         observations = encode_views(views, rules, self.policy.layout)
-        legal = masks_of(views["legal"])
         with torch.inference_mode():
-            logits = self._network(torch.from_numpy(observations).double()).numpy()
-        logits = np.where(legal, logits, -np.inf)
-        if not self.sample:
-            return np.asarray(logits.argmax(1), np.int64)
-        return _draw(logits, np.ascontiguousarray(seeds, np.int64))
-
-
-def _draw(logits: npt.NDArray[np.float64], seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Draw a card a row, int64[B], from masked logits float64[B, A]; the same for the same seed."""
-    from tressette_env import kernels
-
-    words = np.empty(len(seeds), np.int64)
-    kernels.random_words(seeds, 0, words)
-    weights = np.exp(logits - logits.max(1, keepdims=True))
-    steps = weights.cumsum(1)
-    # Below the last step: never past the last legal card, and never a card of weight 0.
-    point = words / 2.0**63 * steps[:, -1]
-    point = np.minimum(point, np.nextafter(steps[:, -1], 0.0))
-    return np.asarray((steps <= point[:, None]).sum(1), np.int64)
+            logits = self._network(torch.from_numpy(observations).double())
+        return np.asarray(logits.numpy(), np.float64)
 
 
 def _truth(text: str) -> bool:

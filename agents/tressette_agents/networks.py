@@ -20,8 +20,7 @@ __all__ = [
     "CriticSpec",
     "NetworkSpec",
     "PolicyNetwork",
-    "masked_log_probabilities",
-    "sample_cards",
+    "mask_logits",
 ]
 
 MAX_WIDTH = 8192
@@ -194,18 +193,6 @@ def _last(spec: NetworkSpec) -> int:
     return spec.hidden[-1] if spec.hidden else spec.inputs
 
 
-def masked_log_probabilities(logits: Tensor, legal_masks: Tensor) -> Tensor:
-    """Return log probabilities float[B, A]; those of illegal cards are finite, about -1e9."""
-    return torch.log_softmax(logits.masked_fill(~legal_masks, _ILLEGAL), 1)
-
-
-def sample_cards(log_probabilities: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw a card a row, int64[B], from log probabilities float[B, A].
-
-    One random number a row: the card is the first whose cumulated probability exceeds it.
-    """
-    sums = log_probabilities.exp().cumsum_(1)
-    total = sums[:, -1:]
-    drawn = torch.rand(total.shape, generator=generator) * total
-    drawn = torch.minimum(drawn, torch.nextafter(total, torch.zeros(())))  # rounding: below total
-    return (sums <= drawn).sum(1)
+def mask_logits(logits: Tensor, legal_masks: Tensor) -> Tensor:
+    """Return logits float[B, A] in which a softmax gives an illegal card exactly 0."""
+    return logits.masked_fill(~legal_masks, _ILLEGAL)

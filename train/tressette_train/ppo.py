@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tressette_agents.networks import ActorCritic, masked_log_probabilities
+from tressette_agents.networks import ActorCritic, mask_logits
 from tressette_env.errors import TressetteError
 from tressette_train.config import PpoConfig
 from tressette_train.parallel import ShardWorkers
@@ -149,9 +149,8 @@ class Ppo:
         if shard.hidden_sets.shape[1]:
             hidden = mask_tensor(shard.hidden_sets[rows]).flatten(1).float()
         logits, values = self.network(shard.observations.index_select(0, rows).float(), hidden)
-        all_log_probabilities = masked_log_probabilities(
-            logits, mask_tensor(shard.legal_sets[rows])
-        )
+        masked = mask_logits(logits, mask_tensor(shard.legal_sets[rows]))
+        all_log_probabilities = masked.log_softmax(1)
         log_probabilities = all_log_probabilities.gather(1, shard.cards[rows, None])[:, 0]
 
         log_ratio = log_probabilities - shard.log_probabilities[rows]
@@ -159,7 +158,7 @@ class Ppo:
         clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
         policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
         value_loss = 0.5 * (values - targets).square().mean()
-        entropy = -(all_log_probabilities.exp() * all_log_probabilities).sum(1).mean()
+        entropy = -(masked.softmax(1) * all_log_probabilities).sum(1).mean()
         loss = policy_loss + self.config.value_weight * value_loss - entropy_weight * entropy
         gradients = torch.autograd.grad(loss, self.parameters)
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tressette_agents.networks import ActorCritic, masked_log_probabilities, sample_cards
+from tressette_agents.networks import ActorCritic
+from tressette_agents.sampling import draw_cards
 from tressette_env.asking import ask
 from tressette_env.batch import BatchTable
 from tressette_env.batch_views import masks_of, sides_of
@@ -155,8 +156,7 @@ class ShardRollout:
         AgentFailedError
             If an opponent raises, or plays a card that it may not.
         """
-        generator = torch.Generator()
-        generator.manual_seed(stream_seed(self.config.seed, _CARDS, update, self.shard))
+        points = np.random.default_rng(stream_seed(self.config.seed, _CARDS, update, self.shard))
         dice = np.random.default_rng(stream_seed(self.config.seed, _DICE, update, self.shard))
         table = self._new_table(update)
         learner_side = self._learner_sides(groups)
@@ -165,10 +165,10 @@ class ShardRollout:
         with torch.inference_mode():
             for ply in range(self.num_plies):
                 self._observe(table, ply, learner_side)
-                self._choose_for_learner(network, ply, generator)
+                self._choose_for_learner(network, ply, points)
                 for group in groups:
                     if group.opponent is not None:
-                        self._choose_for_opponent(group, table, ply, generator, dice)
+                        self._choose_for_opponent(group, table, ply, points, dice)
                 lead_before = self._play(table, ply, groups, learner_side, lead_before, results)
         return self._experience(results)
 
@@ -191,19 +191,16 @@ class ShardRollout:
             self.hidden_sets[ply, :, after] = table.views(other)["hand"]
 
     def _choose_for_learner(
-        self, network: ActorCritic, ply: int, generator: torch.Generator
+        self, network: ActorCritic, ply: int, points: np.random.Generator
     ) -> None:
         rows = np.flatnonzero(self.is_learner[ply])
         hidden = None
         if self.hidden_sets.shape[2]:
             hidden = mask_tensor(torch.from_numpy(self.hidden_sets[ply, rows])).flatten(1).float()
         logits, values = network(torch.from_numpy(self.observations[ply, rows]).float(), hidden)
-        masks = mask_tensor(torch.from_numpy(self.legal_sets[ply, rows]))
-        log_probabilities = masked_log_probabilities(logits, masks)
-        cards = sample_cards(log_probabilities, generator)
-        self.cards[ply, rows] = cards.numpy()
-        chosen = log_probabilities.gather(1, cards[:, None])[:, 0]
-        self.log_probabilities[ply, rows] = chosen.numpy()
+        self.cards[ply, rows], self.log_probabilities[ply, rows] = draw_cards(
+            logits.numpy(), self.legal_sets[ply, rows], points.random(len(rows))
+        )
         self.values[ply, rows] = values.numpy()
 
     def _choose_for_opponent(
@@ -211,7 +208,7 @@ class ShardRollout:
         group: Group,
         table: BatchTable,
         ply: int,
-        generator: torch.Generator,
+        points: np.random.Generator,
         dice: np.random.Generator,
     ) -> None:
         rows = np.flatnonzero(~self.is_learner[ply, group.tables]) + group.tables.start
@@ -219,10 +216,10 @@ class ShardRollout:
             return
         if isinstance(group.opponent, Snapshot):
             observations = torch.from_numpy(self.observations[ply, rows]).float()
-            masks = mask_tensor(torch.from_numpy(self.legal_sets[ply, rows]))
-            logits = group.opponent.network(observations)
-            cards = sample_cards(masked_log_probabilities(logits, masks), generator)
-            self.cards[ply, rows] = cards.numpy()
+            logits = group.opponent.network(observations).numpy()
+            self.cards[ply, rows], _ = draw_cards(
+                logits, self.legal_sets[ply, rows], points.random(len(rows))
+            )
         elif group.opponent is not None:
             seeds = dice.integers(0, MAX_SEED, len(rows), np.int64, endpoint=True)
             views = table.views()[rows]

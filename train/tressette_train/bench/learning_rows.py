@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tressette_env import BatchTable, RuleSet
-from tressette_env.batch_views import masks_of
 from tressette_train.bench.timing import Player, Row
 
 __all__ = ["GROUP", "HIDDEN", "inference_rows", "training_rows"]
@@ -30,15 +29,21 @@ def inference_rows(rules: RuleSet, tables: list[int], threads: list[int]) -> lis
 
 
 def training_rows(rules: RuleSet, threads: list[int]) -> list[Row]:
-    """Return rows for the trainer's loop with the settings that a config has by default.
+    """Return rows for the trainer's loop, and for the arithmetic of its networks alone.
 
-    A unit of work is an update; checkpoints and metrics, written to a folder for temporary files,
-    are in the time.
+    Settings are a config's defaults, with the two epochs of ``configs/quick.yaml``. A unit of work
+    is an update; checkpoints and metrics, written to a folder for temporary files, are in the time
+    of "training". "networks alone" computes the forwards, backwards and optimiser steps of as many
+    updates on random numbers.
     """
     from tressette_train.config import TrainConfig
 
     tables = TrainConfig(decisions=1).rollout.tables
-    return [Row("training", GROUP, _Training(rules, shared), tables, shared) for shared in threads]
+    return [
+        Row(name, GROUP, player(rules, shared), tables, shared)
+        for shared in threads
+        for name, player in (("training", _Training), ("networks alone", _NetworksAlone))
+    ]
 
 
 class _Inference:
@@ -52,14 +57,11 @@ class _Inference:
     def __call__(self, stack: ExitStack) -> Player:
         import torch
 
-        from tressette_agents.networks import (
-            NetworkSpec,
-            PolicyNetwork,
-            masked_log_probabilities,
-            sample_cards,
-        )
+        from tressette_agents.networks import NetworkSpec, PolicyNetwork
+        from tressette_agents.sampling import draw_cards
 
         table = BatchTable(self.tables, self.rules, seed=0, num_threads=self.threads)
+        points = np.random.default_rng(0)
         generator = torch.Generator().manual_seed(0)
         network = PolicyNetwork(NetworkSpec(table.layout.size, HIDDEN), generator).eval()
         observations = np.empty((self.tables, table.layout.size), np.int8)
@@ -72,9 +74,9 @@ class _Inference:
             with torch.inference_mode():
                 for _ in range(plies):
                     table.observe(out=observations)
-                    masks = torch.from_numpy(masks_of(step.legal_sets))
-                    chances = masked_log_probabilities(network(inputs.float()), masks)
-                    table.play(sample_cards(chances, generator).numpy(), out=step)
+                    logits = network(inputs.float()).numpy()
+                    cards, _ = draw_cards(logits, step.legal_sets, points.random(self.tables))
+                    table.play(cards, out=step)
             torch.set_num_threads(before)
             return plies * self.tables
 
@@ -89,17 +91,11 @@ class _Training:
         self.threads = threads
 
     def __call__(self, stack: ExitStack) -> Player:
-        from tressette_train.config import TrainConfig
         from tressette_train.run_folder import RunFolder
         from tressette_train.trainer import Trainer
 
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tressette-bench-")))
-        config = TrainConfig(
-            rules=self.rules.name,
-            decisions=10**15,
-            shards=max(2, self.threads),
-            torch_threads=self.threads,
-        )
+        config = _config(self.rules, self.threads)
         display = _StopsAfter()
         trainer = Trainer(config, RunFolder.create(folder / "run", config), display)
         display.trainer = trainer
@@ -112,6 +108,74 @@ class _Training:
             return int(trainer.counters.plays) - before
 
         return play
+
+
+class _NetworksAlone:
+    """Makes the player of a row of the networks' arithmetic in training, and nothing else."""
+
+    def __init__(self, rules: RuleSet, threads: int) -> None:
+        self.rules = rules
+        self.threads = threads
+
+    def __call__(self, stack: ExitStack) -> Player:
+        import torch
+
+        from tressette_train.parallel import ShardWorkers
+        from tressette_train.trainer import make_network
+
+        config = _config(self.rules, self.threads)
+        network = make_network(config)
+        parameters = list(network.parameters())
+        optimizer = torch.optim.Adam(parameters, config.ppo.learning_rate)
+        workers = stack.enter_context(ShardWorkers(self.threads))
+        share, pool = config.opponents.share, config.opponents
+        # With opponents the learner decides half of the cards; the half of the snapshots' tables
+        # costs a forward as well, once the pool has any.
+        tables = config.rollout.tables // config.shards
+        deciding = round(tables * (1 - share / 2))
+        against = pool.snapshots / (pool.snapshots + sum(pool.agents.values()))
+        snapshots = round(tables * share / 2 * against)
+        steps = round(deciding * self.rules.deck_size * config.shards / config.ppo.minibatch)
+        sizes = (deciding, deciding * self.rules.deck_size // steps)
+        features = network.policy.spec.inputs
+        rollout, minibatch = (torch.randint(0, 2, (size, features)).float() for size in sizes)
+
+        def collect(_: int) -> None:
+            with torch.inference_mode():
+                for _ply in range(self.rules.deck_size):
+                    network(rollout)
+                    network.policy(rollout[:snapshots])
+
+        def gradients(_: int) -> Any:
+            logits, values = network(minibatch)
+            return torch.autograd.grad(
+                (logits, values), parameters, (torch.ones_like(logits), torch.ones_like(values))
+            )
+
+        def play(updates: int) -> int:
+            for _ in range(updates):
+                workers.map(collect, range(config.shards))
+                for _step in range(config.ppo.epochs * steps):
+                    shards = workers.map(gradients, range(config.shards))
+                    for parameter, parts in zip(parameters, zip(*shards, strict=True), strict=True):
+                        parameter.grad = sum(parts[1:], parts[0])
+                    torch.nn.utils.clip_grad_norm_(parameters, config.ppo.max_grad_norm)
+                    optimizer.step()
+            return updates * config.rollout.tables * self.rules.deck_size
+
+        return play
+
+
+def _config(rules: RuleSet, threads: int) -> Any:
+    from tressette_train.config import PpoConfig, TrainConfig
+
+    return TrainConfig(
+        rules=rules.name,
+        decisions=10**15,
+        shards=max(2, threads),
+        torch_threads=threads,
+        ppo=PpoConfig(epochs=2),
+    )
 
 
 class _StopsAfter:

@@ -97,6 +97,12 @@ class Report:
         one, two = self.find("training"), self.find("training", None, 2)
         if one and two:
             found.append(_ratio("training: two threads over one", two, one))
+        for threads in (1, 2):
+            whole = self.find("training", None, threads)
+            alone = self.find("networks alone", None, threads)
+            if whole and alone:
+                where = "one thread" if threads == 1 else "two threads"
+                found.append(_ratio(f"training over its networks alone, {where}", whole, alone))
         return found
 
     @property

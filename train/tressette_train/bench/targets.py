@@ -96,6 +96,13 @@ TARGETS = (
     Target("AEC, raw: step and observe", 80e3, 150e3, _RATE, _speed("aec raw", 1)),
     Target("AEC, wrapped: last() loop", 25e3, 50e3, _RATE, _speed("aec wrapped", 1)),
     Target("one table from Python", 400e3, 1e6, _RATE, _speed("one table", 1)),
+    Target(
+        "training over its networks alone",
+        0.85,
+        0.95,
+        _TIMES,
+        _ratio("training over its networks alone, one thread"),
+    ),
     Target("state of a table", 160, None, "bytes", _state_bytes, lower_is_better=True),
     Target("tressette --help", 0.4, None, _S, _seconds("start --help"), lower_is_better=True),
     Target("import tressette_env", 0.6, None, _S, _seconds("start import"), lower_is_better=True),
