@@ -171,7 +171,7 @@ def test_files_that_are_no_config(file: Path, text: str, message: str) -> None:
         ("opponents:\n  agents:\n    greedy: x\n", 4, "opponents.agents.greedy: expected a number"),
         ("opponents:\n  agents:\n    greedy: -1\n", 3, "opponents.agents: weight of 'greedy'"),
         ("opponents:\n  agents: {}\n  snapshots: 0\n", 2, "opponents: a share of the tables needs"),
-        ("critic:\n  sees_all_hands: true\n", 2, "critic: sees_all_hands needs layers"),
+        ("critic:\n  sees: hands\n", 2, "critic: sees: hands needs layers"),
         (
             "ppo:\n  clip: 3\n  epochs: 0\n",
             3,

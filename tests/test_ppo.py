@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
+from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec, PolicyNetwork
 from tressette_train.config import PpoConfig
 from tressette_train.parallel import ShardWorkers
 from tressette_train.ppo import DivergedError, Ppo
@@ -16,9 +16,9 @@ from tressette_train.rollout import Experience, Results
 FEATURES, DECISIONS = 12, 64
 
 
-def network(hidden_inputs: int = 0) -> ActorCritic:
+def network(hidden_inputs: int = 0, seed: int = 0) -> ActorCritic:
     critic = CriticSpec((8,), hidden_inputs) if hidden_inputs else CriticSpec()
-    return ActorCritic(NetworkSpec(FEATURES, (16,)), critic, torch.Generator().manual_seed(0))
+    return ActorCritic(NetworkSpec(FEATURES, (16,)), critic, torch.Generator().manual_seed(seed))
 
 
 def experience(seed: int, model: ActorCritic, hidden: int = 0) -> Experience:
@@ -58,10 +58,11 @@ def plain_terms(
     chosen: list[int],
     advantages: torch.Tensor,
     config: PpoConfig,
+    magnet: PolicyNetwork | None = None,
 ) -> torch.Tensor:
     """Means over the chosen decisions, with probabilities of the legal cards only.
 
-    Policy loss, value loss, entropy, KL, clipped share.
+    Policy loss, value loss, entropy, KL, KL from the magnet, clipped share.
     """
     terms = []
     for index in chosen:
@@ -81,6 +82,13 @@ def plain_terms(
         surrogate = torch.min(ratio * advantage, torch.as_tensor(clipped) * advantage)
         target = shard.advantages[row] + shard.values[row]
         entropy = -(probabilities * probabilities.log()).sum()
+        magnet_kl = torch.tensor(0.0)
+        if magnet is not None:
+            with torch.no_grad():
+                other = torch.softmax(
+                    magnet(shard.observations[row : row + 1].float())[0, legal], 0
+                )
+            magnet_kl = (probabilities * (probabilities / other).log()).sum()
         terms.append(
             torch.stack(
                 (
@@ -88,6 +96,7 @@ def plain_terms(
                     (value[0] - target) ** 2 / 2,
                     entropy,
                     ratio - 1 - ratio.log(),
+                    magnet_kl,
                     torch.tensor(float(abs(ratio - 1) > config.clip)),
                 )
             )
@@ -96,7 +105,8 @@ def plain_terms(
 
 
 def plain_loss(terms: torch.Tensor, config: PpoConfig, entropy_weight: float) -> torch.Tensor:
-    return terms[0] + config.value_weight * terms[1] - entropy_weight * terms[2]
+    loss = terms[0] + config.value_weight * terms[1] - entropy_weight * terms[2]
+    return loss + config.magnet * terms[4]
 
 
 @pytest.mark.parametrize("hidden", [0, 1, 3])
@@ -106,16 +116,17 @@ def test_gradients_are_those_of_a_plain_reading_of_the_loss(hidden: int) -> None
     shard = experience(1, model, hidden)
     advantages = shard.advantages[shard.rows]
     ppo = Ppo(model, config)
-    found, stats = ppo.gradients(shard, torch.arange(DECISIONS), advantages, config.entropy)
+    found, stats = ppo.gradients(shard, torch.arange(DECISIONS), advantages, None, config.entropy)
     terms = plain_terms(model, shard, list(range(DECISIONS)), advantages, config)
     expected = torch.autograd.grad(plain_loss(terms, config, 0.3), list(model.parameters()))
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(stats, terms.detach(), atol=1e-5, rtol=1e-4)
-    assert 0 < float(stats[4]) < 1  # some ratios were clipped, some not
+    assert 0 < float(stats[5]) < 1  # some ratios were clipped, some not
 
 
-def test_an_update_is_that_of_a_plain_loop() -> None:
+@pytest.mark.parametrize("magnet_weight", [0.0, 0.5])
+def test_an_update_is_that_of_a_plain_loop(magnet_weight: float) -> None:
     """Two shards, two epochs, three minibatches that are not all equal, Adam by its formulas."""
     config = PpoConfig(
         learning_rate=0.02,
@@ -127,14 +138,20 @@ def test_an_update_is_that_of_a_plain_loop() -> None:
         clip=0.1,
         value_weight=0.7,
         max_grad_norm=1.2,
+        magnet=magnet_weight,
     )
     seeds, progress = [11, 4], 0.5
     learning_rate, entropy_weight = 0.015, 0.15
     model, reference = network(), network()
     shards = [experience(seed, model) for seed in (1, 2)]
     shards[1] = dataclasses.replace(shards[1], advantages=2 * shards[1].advantages + 1)
+    ppo = Ppo(model, config)
+    magnet = network(seed=9).policy if magnet_weight else None
+    if magnet is not None:
+        assert ppo.magnet is not None
+        ppo.magnet.load_state_dict(magnet.state_dict())
     with ShardWorkers(1) as workers:
-        found = Ppo(model, config).update(shards, workers, progress, seeds)
+        found = ppo.update(shards, workers, progress, seeds)
 
     together = torch.cat([shard.advantages[shard.rows] for shard in shards])
     normalized = [
@@ -149,7 +166,7 @@ def test_an_update_is_that_of_a_plain_loop() -> None:
         orders = [torch.randperm(DECISIONS, generator=one).tolist() for one in generators]
         for start, end in ((0, 21), (21, 42), (42, 64)):  # 128 / 50 is nearest to three
             terms = [
-                plain_terms(reference, shard, order[start:end], advantages, config)
+                plain_terms(reference, shard, order[start:end], advantages, config, magnet)
                 for shard, order, advantages in zip(shards, orders, normalized, strict=True)
             ]
             all_terms += [one.detach() for one in terms]
@@ -174,7 +191,7 @@ def test_an_update_is_that_of_a_plain_loop() -> None:
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-3)
     targets = torch.cat([(shard.advantages + shard.values)[shard.rows] for shard in shards])
     means = torch.stack(all_terms).mean(0).tolist()
-    names = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
+    names = ("policy_loss", "value_loss", "entropy", "kl", "magnet_kl", "clip_fraction")
     expected = dict(zip(names, means, strict=True)) | {
         "grad_norm": sum(norms) / len(norms),
         "explained_variance": float(1 - together.var() / targets.var()),
@@ -182,7 +199,8 @@ def test_an_update_is_that_of_a_plain_loop() -> None:
         "entropy_weight": entropy_weight,
     }
     assert dataclasses.asdict(found) == pytest.approx(expected, rel=1e-3, abs=1e-5)
-    assert means[3] > 1e-4 and 0 < means[4] < 1
+    assert means[3] > 1e-4 and 0 < means[5] < 1
+    assert (means[4] > 0.001) == (magnet_weight > 0)
 
 
 def test_chosen_decisions_are_the_shards_and_the_others_do_not_count() -> None:
@@ -191,13 +209,13 @@ def test_chosen_decisions_are_the_shards_and_the_others_do_not_count() -> None:
     ppo = Ppo(model, PpoConfig())
     chosen = torch.tensor([5, 9])
     advantages = shard.advantages[shard.rows]
-    before, _ = ppo.gradients(shard, chosen, advantages, 0.0)
+    before, _ = ppo.gradients(shard, chosen, advantages, None, 0.0)
     changed = dataclasses.replace(shard, observations=shard.observations.clone())
     keep = shard.rows[chosen]
     others = torch.ones(len(shard.observations), dtype=torch.bool)
     others[keep] = False
     changed.observations[others] = 1
-    after, _ = ppo.gradients(changed, chosen, advantages, 0.0)
+    after, _ = ppo.gradients(changed, chosen, advantages, None, 0.0)
     assert all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
 
 
@@ -257,3 +275,36 @@ def test_a_loss_that_is_no_number_stops_before_the_step(bad: float) -> None:
     with ShardWorkers(1) as workers, pytest.raises(DivergedError, match="not a finite number"):
         ppo.update([shard], workers, 0.0, [0])
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+
+def test_the_magnet_holds_the_policy_and_keeps_its_own_weights() -> None:
+    """Cards that are paid become more likely, the less so the stronger the magnet is."""
+
+    def trained(weight: float) -> tuple[float, bool]:
+        model = network()
+        shard = experience(2, model)
+        shard = dataclasses.replace(shard, advantages=torch.where(shard.cards < 20, 1.0, -1.0))
+        config = PpoConfig(learning_rate=1e-2, learning_rate_final=1.0, entropy=0.0, magnet=weight)
+        ppo = Ppo(model, config)
+        before = [parameter.clone() for parameter in model.policy.parameters()]
+        with ShardWorkers(1) as workers:
+            for update in range(40):
+                stats = ppo.update([shard], workers, 0.0, [update])
+        own = [] if ppo.magnet is None else list(ppo.magnet.parameters())
+        kept = all(torch.equal(one, other) for one, other in zip(own, before, strict=False))
+        if ppo.magnet is not None:
+            assert stats.magnet_kl > 0
+            ppo.renew_magnet()
+            assert all(
+                torch.equal(one, other) and one.data_ptr() != other.data_ptr()
+                for one, other in zip(
+                    ppo.magnet.parameters(), model.policy.parameters(), strict=True
+                )
+            )
+        with torch.no_grad():
+            logits, _ = model(shard.observations.float())
+        return float(torch.softmax(logits, 1)[:, :20].sum(1).mean()), kept
+
+    shares = [trained(weight) for weight in (0.0, 1.0, 10.0)]
+    assert all(kept for _, kept in shares)
+    assert shares[0][0] > shares[1][0] + 0.02 > shares[2][0] + 0.02

@@ -20,7 +20,7 @@ from tressette_agents.networks import (
 from tressette_env import BatchTable, RuleSet, get_rules
 from tressette_env.batch_views import masks_of
 from tressette_env.card_notation import card_text
-from tressette_env.cards import card_list
+from tressette_env.cards import card_list, card_set
 from tressette_env.errors import AgentFailedError
 from tressette_env.observation import layout_for
 from tressette_env.policies import Agent
@@ -32,7 +32,13 @@ from tressette_train.config import (
     TrainConfig,
 )
 from tressette_train.opponents import Group, OpponentPool, Snapshot
-from tressette_train.rollout import Experience, Results, ShardRollout, mask_tensor
+from tressette_train.rollout import (
+    Experience,
+    Results,
+    ShardRollout,
+    hidden_set_count,
+    mask_tensor,
+)
 
 TABLES = 24
 
@@ -60,7 +66,7 @@ def collected(
 ) -> tuple[ShardRollout, list[Group], Experience, ActorCritic]:
     rules = rules or get_rules(config.rules)
     pool = OpponentPool.for_rules(config.opponents, rules)
-    others = rules.seats - 1 if config.critic.sees_all_hands else 0
+    others = hidden_set_count(config, rules)
     network = network_for(rules, 40 * others)
     if config.opponents.snapshots:
         pool.add_snapshot(network.policy, 0)
@@ -80,7 +86,7 @@ def test_playing_the_stored_cards_again_meets_everything_that_was_stored(
     config = config_for(
         name,
         rollout=RolloutConfig(tables=TABLES, deals=deals),
-        critic=CriticConfig(hidden=[8], sees_all_hands=True),
+        critic=CriticConfig(hidden=[8], sees="hands"),
     )
     rollout, groups, _, _ = collected(config)
     rules = rollout.rules
@@ -113,6 +119,48 @@ def test_playing_the_stored_cards_again_meets_everything_that_was_stored(
         np.testing.assert_array_equal(rollout.is_over[ply], step.is_over)
         lead = np.where(step.is_over, 0, now)
     assert rollout.is_over[-1].all()
+
+
+@pytest.mark.parametrize("name", ["playmore", "gamelake", "mini_2x5"])
+@pytest.mark.parametrize("deals", [1, 2])
+def test_exact_endings_end_the_deal_with_the_stock(name: str, deals: int) -> None:
+    """What is paid is what two seats that play exactly take: the deals are played to their end."""
+    config = config_for(name, rollout=RolloutConfig(tables=TABLES, deals=deals, exact_endings=True))
+    rollout, groups, _, _ = collected(config)
+    rules = rollout.rules
+    assert rollout.num_plies == deals * rules.stock_size
+    last = np.arange(1, deals + 1) * rules.stock_size - 1
+    assert rollout.is_over[last].all() and rollout.is_over.sum() == deals * TABLES
+    exact = make_agent("random+endings")
+    margins = np.zeros((deals, TABLES))
+    for deal in range(deals):
+        table = BatchTable(TABLES, rules, rollout.deal_seed, first_deal=deal * TABLES)
+        for ply in range(rules.deck_size):
+            if ply < rules.stock_size:
+                cards = rollout.cards[deal * rules.stock_size + ply]
+            else:
+                cards = exact.act_batch(table.views(), rules, np.zeros(TABLES, np.int64))
+            step = table.play(cards)
+        margins[deal] = step.thirds[:, 0] - step.thirds[:, 1]
+    paid = rollout.rewards.reshape(deals, rules.stock_size, TABLES).sum(1)
+    np.testing.assert_allclose(10 * paid, margins, atol=1e-4)
+    results = rollout.collect(network_for(rules), groups, 0).results
+    alone = groups[0].tables
+    assert results.margin_thirds["self"] == pytest.approx(margins[:, alone].sum(), abs=1e-2)
+
+
+def test_the_critic_sees_the_stock_in_the_order_of_the_draws() -> None:
+    config = config_for("playmore", critic=CriticConfig(hidden=[8], sees="hands_and_stock"))
+    rollout, _, _, _ = collected(config)
+    table = BatchTable(TABLES, rollout.rules, rollout.deal_seed)
+    for ply in range(rollout.num_plies):
+        for number, state in enumerate(table.snapshot()[0]):
+            left = [int(card) for card in state["stock"][state["drawn"] :]]
+            parts = [left[0:1], left[1:2], left[2:4], left[4:8], left[8:]]
+            expected = [int(state["hands"][1 - state["turn"]]), *map(card_set, parts)]
+            assert rollout.hidden_sets[ply, number].tolist() == expected
+        table.play(rollout.cards[ply])
+    assert hidden_set_count(config, get_rules("gamelake_partners")) == 3  # there is no stock
 
 
 @pytest.mark.parametrize("name", HOUSES)
@@ -193,7 +241,7 @@ def test_updates_and_shards_draw_their_cards_anew(monkeypatch: pytest.MonkeyPatc
     """The same deals at every table: what differs is drawn."""
     rules = get_rules("playmore")
     monkeypatch.setattr(
-        ShardRollout, "_new_table", lambda self, update: BatchTable(self.num_tables, rules, 1)
+        ShardRollout, "_new_table", lambda self, *_: BatchTable(self.num_tables, rules, 1)
     )
     network, groups = network_for(rules), [Group("self", slice(0, TABLES))]
     drawn = set()

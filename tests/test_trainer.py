@@ -111,7 +111,7 @@ def test_the_seed_decides_everything_and_threads_nothing(tmp_path: Path) -> None
 @pytest.mark.parametrize("stop", [1, 3, 4])
 def test_a_stopped_run_goes_on_exactly(tmp_path: Path, stop: int) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    config = small(6, "critic.hidden=[8]", "critic.sees_all_hands=true")
+    config = small(6, "critic.hidden=[8]", "critic.sees=hands")
     run(whole, config)
     display = StopAfter(stop)
     trainer = Trainer(config, RunFolder.create(parts, config), display)
@@ -337,7 +337,7 @@ def test_compiling_is_told_and_takes_no_time_of_training(
 
 
 def test_warming_up_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ["critic.hidden=[8]", "critic.sees_all_hands=true", "ppo.epochs=2"]
+    settings = ["critic.hidden=[8]", "critic.sees=hands", "ppo.epochs=2"]
     run(tmp_path / "warm", small(3, *settings))
     monkeypatch.setattr(Trainer, "_warm_up", lambda self, workers: None)
     run(tmp_path / "cold", small(3, *settings))

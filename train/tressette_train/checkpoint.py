@@ -79,6 +79,7 @@ def save_checkpoint(
     config: TrainConfig,
     network: ActorCritic,
     optimizer: torch.optim.Adam,
+    magnet: PolicyNetwork | None,
     pool: OpponentPool,
     counters: Counters,
     rules: RuleSet,
@@ -102,6 +103,8 @@ def save_checkpoint(
     for index, snapshot in enumerate(pool.snapshots):
         for name, value in snapshot.network.state_dict().items():
             tensors[f"snapshot.{index}.{name}"] = value
+    if magnet is not None:
+        tensors |= {f"magnet.{name}": value for name, value in magnet.state_dict().items()}
     described = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -176,11 +179,12 @@ def restore(
     checkpoint: Checkpoint,
     network: ActorCritic,
     optimizer: torch.optim.Adam,
+    magnet: PolicyNetwork | None,
     pool: OpponentPool,
     rules: RuleSet,
     layout: Layout,
 ) -> None:
-    """Put a checkpoint into a network, optimiser and pool made for its config.
+    """Put a checkpoint into a network, optimiser, magnet and pool made for its config.
 
     Raises
     ------
@@ -203,6 +207,8 @@ def restore(
         expected |= {f"adam.{moment}.{name}": value for name, value in parameters.items()}
     for index in range(len(checkpoint.snapshot_updates)):
         expected |= {f"snapshot.{index}.{name}": value for name, value in frozen.items()}
+    if magnet is not None:
+        expected |= {f"magnet.{name}": value for name, value in frozen.items()}
     check_shapes(path, checkpoint.tensors, expected)
 
     def read(prefix: str, names: Any) -> dict[str, Tensor]:
@@ -218,6 +224,8 @@ def restore(
                 "step": steps.clone(),
                 **{moment: moments[moment][name].clone() for moment in _MOMENTS},
             }
+    if magnet is not None:
+        magnet.load_state_dict(read("magnet.", frozen))
     pool.snapshots = []
     for index, update in enumerate(checkpoint.snapshot_updates):
         snapshot = PolicyNetwork(network.policy.spec)

@@ -47,6 +47,11 @@ class RolloutConfig(_Section):
 
     tables: int = Field(default=2048, ge=2, le=65536, description="tables that play at once")
     deals: int = Field(default=1, ge=1, le=64, description="deals played at each table")
+    exact_endings: bool = Field(
+        default=False,
+        description="two seats: whether a deal ends with its stock, for what the last tricks are "
+        "worth with best play; the policy then plays them exactly",
+    )
 
 
 class RewardConfig(_Section):
@@ -80,8 +85,10 @@ class CriticConfig(_Section):
         max_length=16,
         description="widths of its own layers; empty: it shares the policy's",
     )
-    sees_all_hands: bool = Field(
-        default=False, description="whether it sees the others' hands; needs layers of its own"
+    sees: Literal["view", "hands", "hands_and_stock"] = Field(
+        default="view",
+        description="what it sees: what the seat may know, the others' hands, too, or also the "
+        "order of the stock; more than the view needs layers of its own",
     )
 
     @field_validator("hidden")
@@ -91,9 +98,9 @@ class CriticConfig(_Section):
 
     @model_validator(mode="after")
     def _needs_layers(self) -> Self:
-        if self.sees_all_hands and not self.hidden:
+        if self.sees != "view" and not self.hidden:
             raise ValueError(
-                "sees_all_hands needs layers of the critic's own: expected widths in "
+                f"sees: {self.sees} needs layers of the critic's own: expected widths in "
                 "critic.hidden, got none"
             )
         return self
@@ -112,6 +119,15 @@ class PpoConfig(_Section):
     entropy: float = Field(default=0.02, ge=0, le=10, description="weight of the entropy bonus")
     entropy_final: float = Field(
         default=0.25, ge=0, le=10, description="at the end of the budget, as a share of the first"
+    )
+    magnet: float = Field(
+        default=0.0,
+        ge=0,
+        le=100,
+        description="weight of the KL divergence from the magnet, an earlier copy of the policy",
+    )
+    magnet_every: int = Field(
+        default=50, ge=1, le=_MANY, description="updates after which the magnet is the policy again"
     )
     value_weight: float = Field(default=0.5, ge=0, le=100, description="weight of the value loss")
     max_grad_norm: float = Field(default=0.5, gt=0, description="longer gradients are shortened")
@@ -237,6 +253,17 @@ class TrainConfig(_Section):
                 f"rollout.tables: expected at most {_MAX_BYTES >> 30} GiB of rollouts, got about "
                 f"{size >> 30} GiB; make rollout.tables or rollout.deals smaller"
             )
+        if self.rollout.exact_endings:
+            if rules.seats != 2 or rules.fewest_wins or not rules.stock_size:
+                raise ValueError(
+                    "rollout.exact_endings: expected rules with two seats and a stock in which "
+                    f"more wins, got {rules.name}"
+                )
+            if self.reward.kind != "tricks":
+                raise ValueError(
+                    "rollout.exact_endings: expected reward.kind: tricks, for what an ending is "
+                    f"worth is in thirds; got {self.reward.kind}"
+                )
         if self.ppo.minibatch < self.shards:
             raise ValueError(
                 f"ppo.minibatch: expected at least one decision for each of the shards "

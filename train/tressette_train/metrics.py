@@ -94,6 +94,12 @@ METRICS: tuple[Metric, ...] = (
         "0.001 to 0.02; above, the learning rate is too high",
     ),
     Metric(
+        "policy/magnet_kl",
+        "divergence of the policy from the magnet, mean of sum p (log p - log m); 0 without one",
+        "nats",
+        "rises after each renewal and flattens; 0.01 to 0.1",
+    ),
+    Metric(
         "policy/clip_fraction",
         "share of decisions with |r - 1| above ppo.clip",
         "0 to 1",

@@ -1,13 +1,18 @@
 """Masked proximal policy optimisation: the loss and the update, on one screen.
 
 J. Schulman and others, "Proximal policy optimization algorithms", arXiv 1707.06347. Illegal cards
-have probability 0 in rollouts and in the loss (S. Huang and S. Ontanon, arXiv 2006.14171). Every
-minibatch is made of equal shares of the shards; their gradients are averaged in the shards' order.
-Shapes: M decisions of one shard in a minibatch, F features, A actions.
+have probability 0 in rollouts and in the loss (S. Huang and S. Ontanon, arXiv 2006.14171). Where two
+learn against each other the policy may run in circles; a KL divergence from the *magnet*, a copy of
+the policy that is renewed from time to time, damps that (S. Sokota and others, "A unified approach
+to reinforcement learning, quantal response equilibria, and two-player zero-sum games", arXiv
+2206.05825; with the renewal: arXiv 2510.18183). Every minibatch is made of equal shares of the
+shards; their gradients are averaged in the shards' order. Shapes: M decisions of one shard in a
+minibatch, N in its rollout, F features, A actions.
 """
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,13 +20,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tressette_agents.networks import ActorCritic, mask_logits
+from tressette_agents.networks import ActorCritic, PolicyNetwork, mask_logits
 from tressette_env.errors import TressetteError
 from tressette_train.config import PpoConfig
 from tressette_train.parallel import ShardWorkers
 from tressette_train.rollout import Experience, mask_tensor
 
 __all__ = ["DivergedError", "Ppo", "UpdateStats"]
+
+
+_CHUNK = 8192  # decisions of one forward of the magnet
 
 
 class DivergedError(TressetteError):
@@ -36,6 +44,7 @@ class UpdateStats:
     value_loss: float
     entropy: float
     kl: float
+    magnet_kl: float
     clip_fraction: float
     grad_norm: float
     explained_variance: float
@@ -51,6 +60,11 @@ class Ppo:
     network : ActorCritic
         Trained in place.
     config : PpoConfig
+
+    Attributes
+    ----------
+    magnet : PolicyNetwork, optional
+        None if its weight is 0.
     """
 
     def __init__(self, network: ActorCritic, config: PpoConfig) -> None:
@@ -58,6 +72,13 @@ class Ppo:
         self.config = config
         self.parameters = list(network.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, config.learning_rate, eps=1e-5)
+        self.magnet: PolicyNetwork | None = None
+        if config.magnet > 0:
+            self.renew_magnet()
+
+    def renew_magnet(self) -> None:
+        """Make the policy as it is now the magnet."""
+        self.magnet = copy.deepcopy(self.network.policy).eval().requires_grad_(False)
 
     def update(
         self,
@@ -89,18 +110,19 @@ class Ppo:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         normalized = _normalize([shard.advantages[shard.rows] for shard in experiences])
+        magnets = workers.map(self._magnet_logits, experiences)
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         decisions = len(experiences[0].rows)
         steps = max(1, round(decisions * len(experiences) / config.minibatch))
         bounds = np.linspace(0, decisions, steps + 1).astype(int).tolist()
-        sums, norms = torch.zeros(5), []
+        sums, norms = torch.zeros(6), []
         for _ in range(config.epochs):
             orders = [torch.randperm(decisions, generator=one) for one in generators]
             for start, end in pairwise(bounds):
                 parts = [
-                    (shard, order[start:end], advantages)
-                    for shard, order, advantages in zip(
-                        experiences, orders, normalized, strict=True
+                    (shard, order[start:end], advantages, magnet)
+                    for shard, order, advantages, magnet in zip(
+                        experiences, orders, normalized, magnets, strict=True
                     )
                 ]
                 results = workers.map(lambda part: self.gradients(*part, entropy_weight), parts)
@@ -108,12 +130,13 @@ class Ppo:
                 for _, stats in results:
                     sums += stats
         count = config.epochs * steps * len(experiences)
-        policy_loss, value_loss, entropy, kl, clip_fraction = (sums / count).tolist()
+        policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = (sums / count).tolist()
         return UpdateStats(
             policy_loss=policy_loss,
             value_loss=value_loss,
             entropy=entropy,
             kl=kl,
+            magnet_kl=magnet_kl,
             clip_fraction=clip_fraction,
             grad_norm=float(np.mean(norms)),
             explained_variance=_explained_variance(experiences),
@@ -121,8 +144,24 @@ class Ppo:
             entropy_weight=entropy_weight,
         )
 
+    def _magnet_logits(self, shard: Experience) -> Tensor | None:
+        """Return the magnet's logits float32[N, A] for a shard's decisions; None without one."""
+        if self.magnet is None:
+            return None
+        with torch.inference_mode():
+            parts = [
+                self.magnet(shard.observations.index_select(0, rows).float())
+                for rows in shard.rows.split(_CHUNK)
+            ]
+        return torch.cat(parts)
+
     def gradients(
-        self, shard: Experience, chosen: Tensor, advantages: Tensor, entropy_weight: float
+        self,
+        shard: Experience,
+        chosen: Tensor,
+        advantages: Tensor,
+        magnet_logits: Tensor | None,
+        entropy_weight: float,
     ) -> tuple[tuple[Tensor, ...], Tensor]:
         """Gradients of the loss on some of a shard's decisions; changes nothing.
 
@@ -133,14 +172,17 @@ class Ppo:
             Which of the shard's N decisions.
         advantages : float32[N]
             Normalised, for the shard's decisions in order.
+        magnet_logits : float32[N, A], optional
+            The magnet's, for the shard's decisions in order.
         entropy_weight : float
 
         Returns
         -------
         gradients : tuple of Tensor
             One for each of ``parameters``.
-        stats : float32[5]
-            Policy loss, value loss, entropy, KL from the rollout's policy, clipped share.
+        stats : float32[6]
+            Policy loss, value loss, entropy, KL from the rollout's policy, KL from the magnet,
+            clipped share.
         """
         rows = shard.rows[chosen]
         advantages = advantages[chosen]
@@ -149,7 +191,8 @@ class Ppo:
         if shard.hidden_sets.shape[1]:
             hidden = mask_tensor(shard.hidden_sets[rows]).flatten(1).float()
         logits, values = self.network(shard.observations.index_select(0, rows).float(), hidden)
-        masked = mask_logits(logits, mask_tensor(shard.legal_sets[rows]))
+        masks = mask_tensor(shard.legal_sets[rows])
+        masked = mask_logits(logits, masks)
         all_log_probabilities = masked.log_softmax(1)
         log_probabilities = all_log_probabilities.gather(1, shard.cards[rows, None])[:, 0]
 
@@ -158,14 +201,20 @@ class Ppo:
         clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
         policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
         value_loss = 0.5 * (values - targets).square().mean()
-        entropy = -(masked.softmax(1) * all_log_probabilities).sum(1).mean()
+        probabilities = masked.softmax(1)
+        entropy = -(probabilities * all_log_probabilities).sum(1).mean()
         loss = policy_loss + self.config.value_weight * value_loss - entropy_weight * entropy
+        magnet_kl = torch.zeros(())
+        if magnet_logits is not None:
+            magnet = mask_logits(magnet_logits[chosen], masks).log_softmax(1)
+            magnet_kl = (probabilities * (all_log_probabilities - magnet)).sum(1).mean()
+            loss = loss + self.config.magnet * magnet_kl
         gradients = torch.autograd.grad(loss, self.parameters)
 
         with torch.no_grad():
             kl = (ratio - 1 - log_ratio).mean()  # Schulman's k3: never negative
             clip_fraction = ((ratio - 1).abs() > self.config.clip).float().mean()
-            stats = torch.stack((policy_loss, value_loss, entropy, kl, clip_fraction))
+            stats = torch.stack((policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction))
         return gradients, stats
 
     def _step(self, shards: list[tuple[Tensor, ...]]) -> float:

@@ -1,12 +1,14 @@
 """Rollouts: whole deals at many tables, the learner's decisions kept for training.
 
-All tables of a rule set advance together: a deal has as many plies as the deck has cards. Shapes:
-T plies, B tables, F features, H seats beside the one to act, N decisions of the learner.
+All tables of a rule set advance together: a deal has as many plies as the deck has cards or, with
+exact endings, as the stock. Shapes: T plies, B tables, F features, H sets of hidden cards, N
+decisions of the learner.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ from torch import Tensor
 
 from tressette_agents.networks import ActorCritic
 from tressette_agents.sampling import draw_cards
+from tressette_agents.solver import EndingSolver
 from tressette_env.asking import ask
 from tressette_env.batch import BatchTable
 from tressette_env.batch_views import masks_of, sides_of
@@ -27,14 +30,15 @@ from tressette_train.config import TrainConfig
 from tressette_train.opponents import Group, Snapshot
 from tressette_train.parallel import stream_seed
 
-__all__ = ["Experience", "Results", "ShardRollout", "mask_tensor"]
+__all__ = ["Experience", "Results", "ShardRollout", "hidden_set_count", "mask_tensor"]
 
 _DEALS, _CARDS, _DICE = range(3)  # purposes of random streams
+_STOCK_PARTS = (0, 1, 2, 4, 8, 20)  # the draws from ... up to ...: the sooner, the finer
 
 
 @dataclass
 class Results:
-    """How the finished deals ended, for each opponent.
+    """How the finished deals ended, for each opponent; with exact endings, after them.
 
     Attributes
     ----------
@@ -74,7 +78,7 @@ class Experience:
     observations : int8[T * B, F]
         Of all decisions; ``rows`` says which are the learner's.
     hidden_sets : int64[T * B, H]
-        Card sets of the hands of the seats after the one to act; H is 0 if the critic sees none.
+        Card sets that the critic sees beside the observation; see ``hidden_set_count``.
     legal_sets, cards : int64[T * B]
     log_probabilities, values, advantages : float32[T * B]
     rows : int64[N]
@@ -90,6 +94,18 @@ class Experience:
     advantages: Tensor
     rows: Tensor
     results: Results
+
+
+def hidden_set_count(config: TrainConfig, rules: RuleSet) -> int:
+    """Return how many card sets the critic sees beside the observation (H).
+
+    First the hands of the seats after the one to act, in their order; then, if it sees the stock,
+    the next card of the stock, the second, the next two, the next four, and the rest.
+    """
+    if config.critic.sees == "view":
+        return 0
+    stock = len(_STOCK_PARTS) - 1 if config.critic.sees == "hands_and_stock" else 0
+    return rules.seats - 1 + (stock if rules.stock_size else 0)
 
 
 def mask_tensor(card_sets: Tensor) -> Tensor:
@@ -113,14 +129,15 @@ class ShardRollout:
         self.rules = rules
         self.shard = shard
         self.num_tables = config.rollout.tables // config.shards
-        self.num_plies = config.rollout.deals * rules.deck_size
+        self.deal_plies = rules.stock_size if config.rollout.exact_endings else rules.deck_size
+        self.num_plies = config.rollout.deals * self.deal_plies
         self.deal_seed = stream_seed(config.seed, _DEALS, 0, shard)
         self._reward_sign = -1 if rules.fewest_wins else 1
         shape = (self.num_plies, self.num_tables)
         features = layout_for(rules).size
-        others = rules.seats - 1 if config.critic.sees_all_hands else 0
+        self._solver = EndingSolver() if config.rollout.exact_endings else None
         self.observations = np.zeros((*shape, features), np.int8)
-        self.hidden_sets = np.zeros((*shape, others), np.int64)
+        self.hidden_sets = np.zeros((*shape, hidden_set_count(config, rules)), np.int64)
         self.legal_sets = np.zeros(shape, np.int64)
         self.cards = np.zeros(shape, np.int64)
         self.seats = np.zeros(shape, np.int8)
@@ -130,9 +147,9 @@ class ShardRollout:
         self.is_over = np.zeros(shape, np.bool_)
         self.is_learner = np.zeros(shape, np.bool_)
 
-    def _new_table(self, update: int) -> BatchTable:
-        """Tables at the deals of an update: the same decks whatever was played before."""
-        first = update * self.config.rollout.deals * self.num_tables
+    def _new_table(self, update: int, deal: int) -> BatchTable:
+        """Tables at a deal of an update: the same decks whatever was played before."""
+        first = (update * self.config.rollout.deals + deal) * self.num_tables
         return BatchTable(self.num_tables, self.rules, self.deal_seed, first_deal=first)
 
     def collect(self, network: ActorCritic, groups: list[Group], update: int) -> Experience:
@@ -158,12 +175,13 @@ class ShardRollout:
         """
         points = np.random.default_rng(stream_seed(self.config.seed, _CARDS, update, self.shard))
         dice = np.random.default_rng(stream_seed(self.config.seed, _DICE, update, self.shard))
-        table = self._new_table(update)
         learner_side = self._learner_sides(groups)
         lead_before = np.zeros(self.num_tables, np.float32)
         results = Results()
         with torch.inference_mode():
             for ply in range(self.num_plies):
+                if ply % self.deal_plies == 0:
+                    table = self._new_table(update, ply // self.deal_plies)
                 self._observe(table, ply, learner_side)
                 self._choose_for_learner(network, ply, points)
                 for group in groups:
@@ -186,9 +204,23 @@ class ShardRollout:
         self.seats[ply] = seats
         self.legal_sets[ply] = table.legal_sets
         self.is_learner[ply] = (learner_side < 0) | (sides_of(seats) == learner_side)
-        for after in range(self.hidden_sets.shape[2]):
-            other = (seats + after + 1) % self.rules.seats
-            self.hidden_sets[ply, :, after] = table.views(other)["hand"]
+        if self.hidden_sets.shape[2]:
+            self._look_behind(table, self.hidden_sets[ply])
+
+    def _look_behind(self, table: BatchTable, hidden: npt.NDArray[np.int64]) -> None:
+        """Fill in what the critic sees and the seat to act does not, int64[B, H]."""
+        states = table.snapshot()[0]
+        rows = np.arange(self.num_tables)
+        others = self.rules.seats - 1
+        for after in range(others):
+            hidden[:, after] = states["hands"][rows, (states["turn"] + after + 1) % (others + 1)]
+        draws = np.int64(1) << states["stock"].astype(np.int64)
+        place = np.arange(draws.shape[1]) - states["drawn"][:, None]
+        in_stock = (place >= 0) & (np.arange(draws.shape[1]) < self.rules.stock_size)
+        parts = pairwise(_STOCK_PARTS)
+        for column, (low, high) in zip(range(others, hidden.shape[1]), parts, strict=False):
+            wanted = in_stock & (place >= low) & (place < high)
+            hidden[:, column] = np.where(wanted, draws, 0).sum(1)
 
     def _choose_for_learner(
         self, network: ActorCritic, ply: int, points: np.random.Generator
@@ -241,12 +273,18 @@ class ShardRollout:
             self.rewards[ply] = (lead - lead_before) / self.config.reward.scale
         else:
             self.rewards[ply] = step.margins / self.config.reward.scale
-        self.is_over[ply] = step.is_over
-        if step.is_over.any():
-            margins = np.where(learner_side == 1, -lead, lead)
-            for group in groups:
-                results.add(group.name, margins[group.tables][step.is_over[group.tables]])
-        return np.where(step.is_over, np.float32(0), lead)
+        self.is_over[ply] = False
+        if (ply + 1) % self.deal_plies:
+            return lead
+        if self._solver is not None:
+            to_come = _exact_margins(table, self._solver)
+            self.rewards[ply] += to_come / self.config.reward.scale
+            lead = lead + to_come
+        self.is_over[ply] = True
+        margins = np.where(learner_side == 1, -lead, lead)
+        for group in groups:
+            results.add(group.name, margins[group.tables])
+        return np.zeros_like(lead)
 
     def _experience(self, results: Results) -> Experience:
         advantages = generalized_advantages(
@@ -269,3 +307,13 @@ class ShardRollout:
             torch.from_numpy(np.flatnonzero(self.is_learner.reshape(-1))),
             results,
         )
+
+
+def _exact_margins(table: BatchTable, solver: EndingSolver) -> npt.NDArray[np.float32]:
+    """Side 0's thirds less side 1's in the tricks after the stock with best play, float32[B]."""
+    states = table.snapshot()[0]
+    rows, turn = np.arange(table.num_tables), states["turn"].astype(np.int64)
+    own, other = states["hands"][rows, turn], states["hands"][rows, 1 - turn]
+    left = table.rules.total_thirds - states["thirds"].sum(1, dtype=np.int64)
+    margins = 2 * solver.solve(own, other) - left
+    return np.where(turn == 0, margins, -margins).astype(np.float32)

@@ -24,7 +24,7 @@ from tressette_train.metrics import MetricLog
 from tressette_train.opponents import SELF, Group, OpponentPool
 from tressette_train.parallel import ShardWorkers, choose_threads, stream_seed
 from tressette_train.ppo import DivergedError, Ppo, UpdateStats
-from tressette_train.rollout import Experience, Results, ShardRollout
+from tressette_train.rollout import Experience, Results, ShardRollout, hidden_set_count
 from tressette_train.run_folder import RunFolder
 
 __all__ = ["Display", "Trainer", "make_network"]
@@ -68,7 +68,7 @@ def make_network(config: TrainConfig) -> ActorCritic:
     """Return the network of a config with its first weights, decided by the seed."""
     rules = get_rules(config.rules)
     spec = NetworkSpec(layout_for(rules).size, tuple(config.network.hidden), config.network.kind)
-    hidden_inputs = NUM_CARDS * (rules.seats - 1) if config.critic.sees_all_hands else 0
+    hidden_inputs = NUM_CARDS * hidden_set_count(config, rules)
     critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
     generator = torch.Generator().manual_seed(stream_seed(config.seed, _WEIGHTS, 0, 0))
     return ActorCritic(spec, critic, generator)
@@ -119,7 +119,13 @@ class Trainer:
         with self.folder.locked():
             found = checkpoints.newest_checkpoint(self.folder.checkpoints, self.display.message)
             checkpoints.restore(
-                found, self.network, self.ppo.optimizer, self.pool, self.rules, self.layout
+                found,
+                self.network,
+                self.ppo.optimizer,
+                self.ppo.magnet,
+                self.pool,
+                self.rules,
+                self.layout,
             )
             self.counters = found.counters
             if not self._policy_is_current():
@@ -161,11 +167,16 @@ class Trainer:
                     seconds = time.perf_counter() - started
                     self._count(experiences, seconds)
                     self._log(log, experiences, stats, seconds)
-                    if self.counters.update % self.config.opponents.snapshot_every == 0:
+                    if self._is_due(self.config.ppo.magnet_every) and self.ppo.magnet is not None:
+                        self.ppo.renew_magnet()
+                    if self._is_due(self.config.opponents.snapshot_every):
                         self.pool.add_snapshot(self.network.policy, self.counters.update)
-                    if self.counters.update % self.config.checkpoint.every == 0:
+                    if self._is_due(self.config.checkpoint.every):
                         self.save()
             self.save()
+
+    def _is_due(self, every: int) -> bool:
+        return self.counters.update % every == 0
 
     @contextlib.contextmanager
     def _opened_log(self) -> Iterator[MetricLog]:
@@ -193,6 +204,7 @@ class Trainer:
                 self.config,
                 self.network,
                 self.ppo.optimizer,
+                self.ppo.magnet,
                 self.pool,
                 self.counters,
                 self.rules,
@@ -324,6 +336,7 @@ class Trainer:
             "losses/value": stats.value_loss,
             "policy/entropy": stats.entropy,
             "policy/kl": stats.kl,
+            "policy/magnet_kl": stats.magnet_kl,
             "policy/clip_fraction": stats.clip_fraction,
             "critic/explained_variance": stats.explained_variance,
             "optimiser/grad_norm": stats.grad_norm,
