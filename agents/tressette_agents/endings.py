@@ -46,10 +46,13 @@ class EndingsAgent(Agent):
     ----------
     base : Agent
         Plays while the stock lasts.
+    spec : str, optional
+        For a base that says by itself that its endings are exact; by default the base's, with
+        ``+endings``.
     """
 
-    def __init__(self, base: Agent) -> None:
-        self.spec = f"{base.spec}+endings"
+    def __init__(self, base: Agent, spec: str | None = None) -> None:
+        self.spec = spec or f"{base.spec}+endings"
         self.base = base
         self._solver = EndingSolver()
 
@@ -71,6 +74,24 @@ class EndingsAgent(Agent):
         at = np.flatnonzero((views["stock_left"] != 0) & (views["legal"] != 0))
         if len(at):
             chosen[at] = self.base.act_batch(views[at], rules, seeds[at])
+        return chosen
+
+    def probabilities(
+        self, views: npt.NDArray[np.void], rules: RuleSet
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the base agent's probabilities, 1 for the solver's card in endings."""
+        check_solvable(self.spec, rules)
+        is_ending = views["stock_left"] == 0
+        chosen = np.zeros((len(views), rules.num_actions))
+        at = np.flatnonzero(~is_ending)
+        if len(at):
+            of_base = self.base.probabilities(views[at], rules)
+            if of_base is None:
+                return None
+            chosen[at] = of_base
+        at = np.flatnonzero(is_ending)
+        if len(at):
+            chosen[at, exact_cards(views[at], self._solver)] = 1.0
         return chosen
 
 

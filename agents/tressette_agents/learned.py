@@ -1,7 +1,8 @@
 """``learned:PATH``: plays a trained policy, from a policy file or a run folder.
 
 Plays the most probable card; ``learned:PATH,sample=true`` draws cards with the policy's own
-probabilities, as in training. A path may hold commas.
+probabilities, as in training. A path may hold commas. Where a policy was trained with exact endings
+(``rollout.exact_endings``) the solver plays the tricks after the stock.
 """
 
 from __future__ import annotations
@@ -136,8 +137,13 @@ def _split(options: str) -> tuple[str, str]:
     return path, rest
 
 
-def make(options: str) -> LearnedAgent:
+def make(options: str) -> Agent:
     """Make the agent from ``PATH`` or ``PATH,sample=true``.
+
+    Returns
+    -------
+    LearnedAgent or EndingsAgent
+        The latter for a policy that leaves its endings to the solver.
 
     Raises
     ------
@@ -153,4 +159,9 @@ def make(options: str) -> LearnedAgent:
             "'learned:runs/quick'"
         )
     known = parse_options("learned", rest, {"sample": _truth})
-    return LearnedAgent(path, **known)
+    agent = LearnedAgent(path, **known)
+    if not agent.policy.exact_endings:
+        return agent
+    from tressette_agents.endings import EndingsAgent
+
+    return EndingsAgent(agent, agent.spec)

@@ -13,9 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tressette_env.cards import NUM_CARDS
+from tressette_agents.suit_trunk import SuitPart, SuitTrunk, hidden_parts
+from tressette_env.cards import CARDS_PER_SUIT, NUM_CARDS, NUM_SUITS
 
 __all__ = [
+    "KINDS",
     "ActorCritic",
     "CriticSpec",
     "NetworkSpec",
@@ -23,6 +25,7 @@ __all__ = [
     "mask_logits",
 ]
 
+KINDS = ("mlp", "suit_shared")
 MAX_WIDTH = 8192
 MAX_DEPTH = 16
 MAX_INPUTS = 1 << 16
@@ -39,25 +42,41 @@ class NetworkSpec:
         Features of an observation (F).
     hidden : tuple of int
         Widths of the hidden layers.
-    kind : {"mlp"}
-        Fully connected layers with ReLU.
+    kind : {"mlp", "suit_shared"}
+        Fully connected layers with ReLU, or such that treat the suits alike (``suit_trunk``).
+    suits : tuple of (int, int)
+        For suit_shared: the features that describe suits, see ``suit_trunk.SuitPart``.
     """
 
     inputs: int
     hidden: tuple[int, ...]
     kind: str = "mlp"
+    suits: tuple[SuitPart, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind != "mlp":
-            raise ValueError(f"network kind: expected 'mlp', got {self.kind!r}")
+        if self.kind not in KINDS:
+            raise ValueError(f"network kind: expected {' or '.join(KINDS)}, got {self.kind!r}")
+        if (self.kind == "suit_shared") != bool(self.suits):
+            raise ValueError("network suits: expected parts for suit_shared, and only there")
         _check_sizes("network inputs", (self.inputs,), MAX_INPUTS)
         _check_sizes("network hidden", self.hidden, MAX_WIDTH)
         if len(self.hidden) > MAX_DEPTH:
             raise ValueError(f"network hidden: expected at most {MAX_DEPTH} layers")
+        if self.kind == "suit_shared" and not self.hidden:
+            raise ValueError("network hidden: suit_shared needs a layer")
+        end = 0
+        for start, width in sorted(self.suits):
+            _check_sizes("network suits", (width,), NUM_CARDS)
+            if not isinstance(start, int) or start < end:
+                raise ValueError(f"network suits: a part starts at {start!r}, before {end}")
+            end = start + NUM_SUITS * width
+        if end > self.inputs:
+            raise ValueError(f"network suits: a part ends at {end}, past {self.inputs} inputs")
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        return {**asdict(self), "hidden": list(self.hidden)}
+        parts = [list(part) for part in self.suits]
+        return {**asdict(self), "hidden": list(self.hidden), "suits": parts}
 
     @classmethod
     def from_json(cls, values: Any) -> NetworkSpec:
@@ -73,7 +92,13 @@ class NetworkSpec:
             raise ValueError(f"network: expected the fields {', '.join(sorted(known))}")
         if not isinstance(values["hidden"], list):
             raise ValueError("network hidden: expected a list of widths")
-        return cls(**{**values, "hidden": tuple(values["hidden"])})
+        parts = values["suits"]
+        if not isinstance(parts, list) or not all(
+            isinstance(part, list) and len(part) == 2 for part in parts
+        ):
+            raise ValueError("network suits: expected a list of pairs")
+        suits = tuple((start, width) for start, width in parts)
+        return cls(**{**values, "hidden": tuple(values["hidden"]), "suits": suits})
 
 
 @dataclass(frozen=True)
@@ -109,12 +134,23 @@ def _linear(inputs: int, outputs: int, gain: float, generator: torch.Generator |
     return layer
 
 
-def _layers(
-    inputs: int, hidden: tuple[int, ...], generator: torch.Generator | None
-) -> nn.Sequential:
+def _trunk(
+    spec: NetworkSpec,
+    inputs: int,
+    suits: tuple[SuitPart, ...],
+    hidden: tuple[int, ...],
+    generator: torch.Generator | None,
+) -> nn.Module:
+    """Return the hidden layers of a network of the spec's kind."""
+
+    def make_linear(inputs: int, outputs: int) -> nn.Linear:
+        return _linear(inputs, outputs, 2**0.5, generator)
+
+    if spec.kind == "suit_shared":
+        return SuitTrunk(inputs, suits, hidden, make_linear)
     layers: list[nn.Module] = []
     for width in hidden:
-        layers += [_linear(inputs, width, 2**0.5, generator), nn.ReLU()]
+        layers += [make_linear(inputs, width), nn.ReLU()]
         inputs = width
     return nn.Sequential(*layers)
 
@@ -132,13 +168,18 @@ class PolicyNetwork(nn.Module):
     def __init__(self, spec: NetworkSpec, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.spec = spec
-        self.trunk = _layers(spec.inputs, spec.hidden, generator)
-        self.head = _linear(_last(spec), NUM_CARDS, 0.01, generator)
+        self.trunk = _trunk(spec, spec.inputs, spec.suits, spec.hidden, generator)
+        outputs = CARDS_PER_SUIT if spec.kind == "suit_shared" else NUM_CARDS
+        self.head = _linear(_last(spec), outputs, 0.01, generator)
 
     def forward(self, observations: Tensor) -> Tensor:
         """Return logits float[B, A] for observations float[B, F]; illegal cards are not masked."""
-        logits: Tensor = self.head(self.trunk(observations))
-        return logits
+        return self.logits(self.trunk(observations))
+
+    def logits(self, features: Tensor) -> Tensor:
+        """Return logits float[B, A] for what the trunk gave."""
+        logits: Tensor = self.head(features)
+        return logits.flatten(1)  # with shared layers each suit has its own ten
 
 
 class ActorCritic(nn.Module):
@@ -155,11 +196,12 @@ class ActorCritic(nn.Module):
         super().__init__()
         self.policy = PolicyNetwork(spec, generator)
         self.critic_spec = critic
-        self.critic_trunk: nn.Sequential | None = None
+        self.critic_trunk: nn.Module | None = None
         width = _last(spec)
         if critic.hidden:
             inputs = spec.inputs + critic.hidden_inputs
-            self.critic_trunk = _layers(inputs, critic.hidden, generator)
+            suits = spec.suits + hidden_parts(spec.inputs, critic.hidden_inputs)
+            self.critic_trunk = _trunk(spec, inputs, suits, critic.hidden, generator)
             width = critic.hidden[-1]
         self.critic_head = _linear(width, 1, 1.0, generator)
 
@@ -181,11 +223,13 @@ class ActorCritic(nn.Module):
             Reward still to come for the side to act.
         """
         features = self.policy.trunk(observations)
-        logits = self.policy.head(features)
+        logits = self.policy.logits(features)
         if self.critic_trunk is not None:
             if hidden_cards is not None:
                 observations = torch.cat((observations, hidden_cards), 1)
             features = self.critic_trunk(observations)
+        if features.dim() == 3:
+            features = features.mean(1)  # over the suits
         return logits, self.critic_head(features).squeeze(1)
 
 

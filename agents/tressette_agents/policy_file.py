@@ -61,6 +61,8 @@ class LoadedPolicy:
         The rules that it was trained for.
     layout : Layout
         The observations that it reads.
+    exact_endings : bool
+        Whether it was trained to leave the tricks after the stock to the solver.
     training : dict
         Counters of the training, and its config, as JSON values.
     """
@@ -68,6 +70,7 @@ class LoadedPolicy:
     network: PolicyNetwork
     rules: RuleSet
     layout: Layout
+    exact_endings: bool
     training: dict[str, Any]
 
 
@@ -143,7 +146,13 @@ def _umask() -> int:
 
 
 def save_policy(
-    path: Path, network: PolicyNetwork, rules: RuleSet, layout: Layout, training: dict[str, Any]
+    path: Path,
+    network: PolicyNetwork,
+    rules: RuleSet,
+    layout: Layout,
+    training: dict[str, Any],
+    *,
+    exact_endings: bool = False,
 ) -> None:
     """Write a policy file.
 
@@ -158,6 +167,7 @@ def save_policy(
         "network": network.spec.to_json(),
         "observation": describe_observation(layout),
         "rules": rules_to_json(rules),
+        "exact_endings": exact_endings,
         "training": training,
     }
     tensors = {name: tensor.detach().contiguous() for name, tensor in network.state_dict().items()}
@@ -307,6 +317,9 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         layout = _check_observation(described.get("observation"), rules, file)
         if spec.inputs != layout.size:
             raise ValueError(f"network inputs {spec.inputs}, observations have {layout.size}")
+        exact_endings = described.get("exact_endings", False)
+        if not isinstance(exact_endings, bool):
+            raise ValueError(f"exact_endings: expected true or false, got {exact_endings!r:.40}")
     except PolicyFileError:
         raise
     except (TypeError, ValueError) as error:
@@ -322,7 +335,9 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         raise PolicyFileError(f"{file}: its weights are not all finite numbers")
     network.eval().requires_grad_(False)
     training = described.get("training")
-    return LoadedPolicy(network, rules, layout, training if isinstance(training, dict) else {})
+    if not isinstance(training, dict):
+        training = {}
+    return LoadedPolicy(network, rules, layout, exact_endings, training)
 
 
 def _check_observation(described: Any, rules: RuleSet, file: Path) -> Layout:

@@ -68,13 +68,27 @@ class RewardConfig(_Section):
 class NetworkConfig(_Section):
     """The policy's network."""
 
-    kind: Literal["mlp"] = Field(default="mlp", description="fully connected layers with ReLU")
-    hidden: list[int] = Field(default=[256, 256], max_length=16, description="widths of its layers")
+    kind: Literal["mlp", "suit_shared"] = Field(
+        default="mlp",
+        description="mlp: fully connected layers with ReLU; suit_shared: the same layers for each "
+        "suit, and a share of what the others say",
+    )
+    hidden: list[int] = Field(
+        default=[256, 256],
+        max_length=16,
+        description="widths of its layers; with suit_shared for each suit",
+    )
 
     @field_validator("hidden")
     @classmethod
     def _check_widths(cls, widths: list[int]) -> list[int]:
         return _check_widths(widths)
+
+    @model_validator(mode="after")
+    def _needs_a_layer(self) -> Self:
+        if self.kind == "suit_shared" and not self.hidden:
+            raise ValueError("suit_shared: expected at least one width in network.hidden, got none")
+        return self
 
 
 class CriticConfig(_Section):

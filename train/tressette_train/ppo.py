@@ -1,13 +1,15 @@
 """Masked proximal policy optimisation: the loss and the update, on one screen.
 
 J. Schulman and others, "Proximal policy optimization algorithms", arXiv 1707.06347. Illegal cards
-have probability 0 in rollouts and in the loss (S. Huang and S. Ontanon, arXiv 2006.14171). Where two
-learn against each other the policy may run in circles; a KL divergence from the *magnet*, a copy of
-the policy that is renewed from time to time, damps that (S. Sokota and others, "A unified approach
-to reinforcement learning, quantal response equilibria, and two-player zero-sum games", arXiv
-2206.05825; with the renewal: arXiv 2510.18183). Every minibatch is made of equal shares of the
-shards; their gradients are averaged in the shards' order. Shapes: M decisions of one shard in a
-minibatch, N in its rollout, F features, A actions.
+have probability 0 in rollouts and in the loss (S. Huang and S. Ontanon, arXiv 2006.14171).
+
+Where two learn against each other the policy may run in circles; a KL divergence from the *magnet*,
+a copy of the policy that is renewed from time to time, damps that (S. Sokota and others, "A unified
+approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games",
+arXiv 2206.05825; with the renewal: arXiv 2510.18183).
+
+Every minibatch is made of equal shares of the shards; their gradients are averaged in the shards'
+order. Shapes: M decisions of one shard in a minibatch, N in its rollout, F features, A actions.
 """
 
 from __future__ import annotations
@@ -151,7 +153,7 @@ class Ppo:
         with torch.inference_mode():
             parts = [
                 self.magnet(shard.observations.index_select(0, rows).float())
-                for rows in shard.rows.split(_CHUNK)
+                for rows in torch.split(shard.rows, _CHUNK)
             ]
         return torch.cat(parts)
 

@@ -316,4 +316,5 @@ def _exact_margins(table: BatchTable, solver: EndingSolver) -> npt.NDArray[np.fl
     own, other = states["hands"][rows, turn], states["hands"][rows, 1 - turn]
     left = table.rules.total_thirds - states["thirds"].sum(1, dtype=np.int64)
     margins = 2 * solver.solve(own, other) - left
-    return np.where(turn == 0, margins, -margins).astype(np.float32)
+    signed: npt.NDArray[np.int64] = np.where(turn == 0, margins, -margins)
+    return signed.astype(np.float32)

@@ -13,6 +13,7 @@ import torch
 
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
 from tressette_agents.policy_file import load_policy, save_policy
+from tressette_agents.suit_trunk import suit_parts
 from tressette_env.cards import NUM_CARDS
 from tressette_env.errors import PolicyFileError
 from tressette_env.observation import layout_for
@@ -67,7 +68,9 @@ class _Silent:
 def make_network(config: TrainConfig) -> ActorCritic:
     """Return the network of a config with its first weights, decided by the seed."""
     rules = get_rules(config.rules)
-    spec = NetworkSpec(layout_for(rules).size, tuple(config.network.hidden), config.network.kind)
+    layout, kind = layout_for(rules), config.network.kind
+    suits = suit_parts(layout) if kind == "suit_shared" else ()
+    spec = NetworkSpec(layout.size, tuple(config.network.hidden), kind, suits)
     hidden_inputs = NUM_CARDS * hidden_set_count(config, rules)
     critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
     generator = torch.Generator().manual_seed(stream_seed(config.seed, _WEIGHTS, 0, 0))
@@ -221,7 +224,14 @@ class Trainer:
             "config": self.config.model_dump(mode="json"),
         }
         with self.folder.writing("the policy"):
-            save_policy(self.folder.policy, self.network.policy, self.rules, self.layout, training)
+            save_policy(
+                self.folder.policy,
+                self.network.policy,
+                self.rules,
+                self.layout,
+                training,
+                exact_endings=self.config.rollout.exact_endings,
+            )
 
     def _policy_is_current(self) -> bool:
         """Whether the policy file is whole and of this update."""

@@ -161,7 +161,7 @@ class _NetworksAlone:
                         parameter.grad = sum(parts[1:], parts[0])
                     torch.nn.utils.clip_grad_norm_(parameters, config.ppo.max_grad_norm)
                     optimizer.step()
-            return updates * config.rollout.tables * self.rules.deck_size
+            return updates * int(config.rollout.tables) * self.rules.deck_size
 
         return play
 
