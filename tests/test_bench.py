@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from tressette_agents.networks import ActorCritic, PolicyNetwork
 from tressette_env.errors import OptionError, TressetteError
@@ -25,7 +26,7 @@ from tressette_train.bench.command import GROUPS, make_plan, rows_of, run_benchm
 from tressette_train.bench.env_rows import env_rows, play_raw, play_wrapped, vector_rows
 from tressette_train.bench.learning_rows import inference_rows, training_rows
 from tressette_train.bench.report import Report, read_report
-from tressette_train.bench.screen import markdown, notes, sheets, target_sheet
+from tressette_train.bench.screen import markdown, notes, sheets, target_sheet, to_rich
 from tressette_train.bench.targets import TARGETS, target_json
 from tressette_train.bench.timing import PLAYS, SECONDS, Measured, Row, measure
 
@@ -297,7 +298,7 @@ def test_targets_say_what_was_measured_and_met() -> None:
     assert len(found) == len(TARGETS)
     masks = found["play with masks, 4,096 tables"]
     assert (masks["measured"], masks["met"], masks["goal_met"]) == (25e6, True, False)
-    hearts = found["the same over OpenSpiel hearts"]
+    hearts = found["the same over OpenSpiel hearts, decisions"]
     assert (hearts["measured"], hearts["met"], hearts["goal_met"]) == (30, True, None)
     assert found["time a play, 65,536 over 1,024"]["met"] is True  # 1.5, and that is the bound
     assert found["two threads over one, 65,536"]["met"] is False
@@ -391,6 +392,27 @@ def test_markdown_tables_have_as_many_cells_as_columns() -> None:
         assert {line.count("|") for line in lines} == {len(sheet.columns) + 1}
 
 
+def test_without_a_terminal_a_line_a_round_says_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--only", "batch", "--tables", "1", "--threads", "1", "--repeats", "2"]
+    assert run(monkeypatch, *options, "--seconds", "0.001", "--rules", "mini_2x4") == 0
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("bench: setting up ")
+    assert told[1:] == ["bench: round 1 of 2", "bench: round 2 of 2"]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_names_are_not_cut_on_narrow_terminals(width: int) -> None:
+    for sheet in (*sheets(a_report()), target_sheet(a_report())):
+        out = io.StringIO()
+        Console(file=out, width=width).print(to_rich(sheet, width))
+        words = {word for line in sheet.lines for word in line[0].split()}
+        shown = set(out.getvalue().split())
+        assert words <= shown, words - shown
+        assert max(map(len, out.getvalue().splitlines())) <= width
+
+
 # ------------------------------------------------------------------------------------------- peers
 
 
@@ -481,7 +503,7 @@ def test_bench_prints_one_json_object(
     options = ("--only", "batch,environments", "--json", "--chart", str(chart))
     assert run(monkeypatch, *SMALL, *options) == 0
     printed = capsys.readouterr()
-    assert printed.err == ""
+    assert all(line.startswith("bench: ") for line in printed.err.splitlines())
     content = json.loads(printed.out)
     assert content["format"] == 1
     assert content["settings"] == {

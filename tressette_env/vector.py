@@ -296,5 +296,5 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     for known in supported:
         if mode in (known, known.value, known.name):
             return known
-    names = " or ".join(f"AutoresetMode.{known.name}" for known in supported)
+    names = " or ".join(f"AutoresetMode.{known.name} ({known.value!r})" for known in supported)
     raise OptionError(f"autoreset_mode: expected {names}, got {shown(mode)}")

@@ -104,13 +104,14 @@ class LearnedAgent(Agent):
         weights = np.empty((len(views), rules.num_actions))
         for start in range(0, len(views), _CHUNK):
             part = slice(start, start + _CHUNK)
-            logits = np.where(masks_of(views["legal"][part]), self._logits(views[part], rules), -np.inf)
+            logits = np.where(
+                masks_of(views["legal"][part]), self._logits(views[part], rules), -np.inf
+            )
             weights[part] = np.exp(logits - logits.max(1, keepdims=True))
-        return weights / weights.sum(1, keepdims=True)
+        weights /= weights.sum(1, keepdims=True)
+        return weights
 
-    def _logits(
-        self, views: npt.NDArray[np.void], rules: RuleSet
-    ) -> npt.NDArray[np.float64]:
+    def _logits(self, views: npt.NDArray[np.void], rules: RuleSet) -> npt.NDArray[np.float64]:
         """Return what the network gives every card, legal or not."""
         import torch
 

@@ -88,6 +88,8 @@ class NetworkSpec:
             If a field is missing, unknown, or out of range.
         """
         known = {field.name for field in fields(cls)}
+        if isinstance(values, dict):
+            values = {"suits": [], **values}  # files of fully connected layers may lack it
         if not isinstance(values, dict) or set(values) != known:
             raise ValueError(f"network: expected the fields {', '.join(sorted(known))}")
         if not isinstance(values["hidden"], list):

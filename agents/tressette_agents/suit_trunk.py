@@ -91,7 +91,8 @@ class SuitTrunk(nn.Module):
         common = observations.index_select(1, self.get_buffer("_other_columns"))
         for layer in self.layers:
             assert isinstance(layer, nn.Linear)
-            own, shared = layer.weight.split((features.shape[2], common.shape[1]), 1)
+            sizes = [features.shape[2], common.shape[1]]
+            own, shared = torch.split(layer.weight, sizes, 1)
             of_all = linear(common, shared, layer.bias)
             features = (linear(features, own) + of_all[:, None]).relu()
             common = features.mean(1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -187,7 +189,7 @@ def run(
     if read is not None:
         report = read_report(read)
     else:
-        with _progress(len(rows_of(plan)) * (1 + plan.repeats)) as advance:
+        with _progress(len(rows_of(plan)), plan.repeats) as advance:
             report = run_benchmark(plan, advance)
     _show(report, as_json, targets)
     if chart is not None:
@@ -227,7 +229,7 @@ def _show(report: Report, as_json: bool, targets: bool) -> None:
         return
     console = Console()
     for sheet in [target_sheet(report)] if targets else sheets(report):
-        console.print(to_rich(sheet))
+        console.print(to_rich(sheet, console.width))
     for note in notes(report):
         console.print(note, highlight=False, markup=False)
 
@@ -244,16 +246,27 @@ def _numbers(option: str, text: str, most: int) -> list[int]:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar on standard error while the block runs, if that is a terminal."""
+def _progress(rows: int, rounds: int) -> Iterator[Callable[[str], None]]:
+    """Show on standard error how far the block is: a bar, or a line a round without a terminal."""
     console = Console(stderr=True)
+    if not console.is_terminal:
+        calls = itertools.count()
+
+        def say(_: str) -> None:
+            done, row = divmod(next(calls), rows)
+            if row == 0:
+                what = f"round {done} of {rounds}" if done else f"setting up {rows} rows"
+                print(f"bench: {what}", file=sys.stderr, flush=True)
+
+        yield say
+        return
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
     ) as bar:
+        total = rows * (1 + rounds)
         task = bar.add_task("starting (the first run compiles for some seconds)", total=total)
         yield lambda name: bar.update(task, advance=1, description=f"measuring {name}")

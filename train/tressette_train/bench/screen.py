@@ -111,9 +111,11 @@ def notes(report: Report) -> list[str]:
     return lines
 
 
-def to_rich(sheet: Sheet) -> Table:
-    """Return a sheet as a table for the terminal."""
+def to_rich(sheet: Sheet, width: int = 80) -> Table:
+    """Return a sheet as a table for a terminal of so many columns."""
     table = Table(title=sheet.title, title_justify="left", box=box.SIMPLE_HEAD)
+    if width < 80:
+        table.padding, table.pad_edge = (0, 1, 0, 0), False
     for index, column in enumerate(sheet.columns):
         if index == 0:
             table.add_column(column, overflow="fold")

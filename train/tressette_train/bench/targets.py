@@ -71,7 +71,7 @@ _RATE, _TIMES, _S = "plays/s", "x", "s"
 TARGETS = (
     Target("play with masks, 4,096 tables", 20e6, 60e6, _RATE, _speed("masks", 4096)),
     Target(
-        "the same over OpenSpiel hearts",
+        "the same over OpenSpiel hearts, decisions",
         30,
         None,
         _TIMES,
