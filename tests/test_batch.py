@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tressette_env import PRESETS, BatchTable, IllegalCardError
+from tressette_env import PRESETS, BatchStep, BatchTable, IllegalCardError, tressette_v0
+from tressette_env.batch_step import STEP_DTYPE
 from tressette_env.card_notation import card_text
-from tressette_env.cards import card_list
+from tressette_env.cards import card_list, card_set
 from tressette_env.deals import deck_of, first_leader
 from tressette_env.errors import DeckError, OptionError, TressetteError
+from tressette_env.notation import parse_record
 from tressette_env.observation import layout_for
-from tressette_env.rulesets import playable_presets
+from tressette_env.rulesets import get_rules, playable_presets
 
 PLAYABLE = playable_presets()
 THIRDS_OF_SIDES = ("thirds_own", "thirds_other")
@@ -36,7 +38,7 @@ def play_plies(table: BatchTable, plies: int) -> None:
 
 
 def everything(table: BatchTable) -> bytes:
-    return table.snapshot().tobytes()
+    return table.snapshot().states.tobytes()
 
 
 # ------------------------------------------------------------ bad input
@@ -168,7 +170,7 @@ def test_a_table_dealt_anew_gets_its_last_number_plus_the_number_of_tables(
     for played in range(4):
         numbers = [first + index + played * tables for index in range(tables)]
         assert table.deal_numbers.tolist() == numbers
-        states = table.snapshot()[0]
+        states = table.states
         for index, number in enumerate(numbers):
             deck = deck_of(rules, 2, number)
             for seat in range(rules.seats):
@@ -270,7 +272,8 @@ def test_arrays_handed_out_are_copies() -> None:
         table.legal_masks,
         table.observations,
         table.views(),
-        table.snapshot(),
+        table.snapshot().states,
+        table.states,
     ]
     for array in arrays:
         array[...] = np.zeros((), array.dtype)
@@ -407,7 +410,7 @@ def test_a_restored_snapshot_goes_on_exactly_as_the_first_time(name: str, episod
     table = BatchTable(7, name, seed=5, episode=episode)
     play_plies(table, 55)
     saved = table.snapshot()
-    before = saved.tobytes()
+    before = saved.states.tobytes()
     runs: list[list[Any]] = [[], []]
     for seen in runs:
         table.restore(saved)
@@ -417,7 +420,7 @@ def test_a_restored_snapshot_goes_on_exactly_as_the_first_time(name: str, episod
             step = table.play(39 - table.legal_masks[:, ::-1].argmax(1))
             seen += [step.thirds.tolist(), step.is_over.tolist(), step.margins.tolist()]
     assert runs[0] == runs[1]
-    assert saved.tobytes() == before
+    assert saved.states.tobytes() == before
     other = BatchTable(7, name, seed=5, episode=episode)
     other.restore(saved)
     assert other.observations.tobytes() == runs[0][0]
@@ -426,21 +429,68 @@ def test_a_restored_snapshot_goes_on_exactly_as_the_first_time(name: str, episod
 def test_a_snapshot_is_a_copy_and_so_is_what_is_restored() -> None:
     table = BatchTable(3, seed=5)
     saved = table.snapshot()
-    before = saved.tobytes()
+    before = saved.states.tobytes()
     play_plies(table, 3)
-    assert saved.tobytes() == before
+    assert saved.states.tobytes() == before
     table.restore(saved)
-    saved["hands"] = 0
+    saved.states["hands"] = 0
     assert table.legal_masks.any(1).all()
 
 
-def test_a_snapshot_of_other_tables_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (BatchTable(4, seed=5), "expected one of 3 tables, got one of 4"),
+        (BatchTable(3, "gamelake", seed=5), "follow 'stock_empty' there, 'always' here"),
+        (BatchTable(3, "gamelake_partners", seed=5), "seats 4 there, 2 here"),
+        (BatchTable(3, "mini_2x4", seed=5), "a deck of 8 cards there"),
+        (BatchTable(3, seed=5, episode="match"), "episode 'match' there, 'deal' here"),
+    ],
+)
+def test_a_snapshot_of_other_tables_is_refused(other: BatchTable, message: str) -> None:
     table = BatchTable(3, seed=5)
     before = everything(table)
-    for wrong in (BatchTable(4, seed=5).snapshot(), np.zeros((2, 3)), table.snapshot()[0]):
-        with pytest.raises(OptionError, match="snapshot: expected one of 3 tables"):
-            table.restore(wrong)
+    with pytest.raises(OptionError, match=re.escape(message)):
+        table.restore(other.snapshot())
     assert everything(table) == before
+
+
+@pytest.mark.parametrize("wrong", [None, np.zeros((2, 3)), BatchTable(3, seed=5).states])
+def test_what_is_no_snapshot_is_refused(wrong: Any) -> None:
+    with pytest.raises(OptionError, match="snapshot: expected what snapshot"):
+        BatchTable(3, seed=5).restore(wrong)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("turn", 2), ("turn", -1), ("ply", 41), ("plays", 40), ("stock", 77)]
+)
+def test_a_snapshot_with_states_out_of_range_is_refused(field: str, value: int) -> None:
+    table = BatchTable(3, seed=5)
+    before, saved = everything(table), table.snapshot()
+    saved.states[field] = value
+    with pytest.raises(OptionError, match="out of range"):
+        table.restore(saved)
+    assert everything(table) == before
+
+
+def test_a_restored_table_goes_on_with_the_deals_of_the_snapshot() -> None:
+    decks = [(tuple(range(40)), 0), (tuple(range(39, -1, -1)), 1)]
+    for saved_from in (BatchTable(3, seed=9), BatchTable(3, seed=1, deals=decks)):
+        other = BatchTable(3, seed=5, first_deal=7)
+        play_plies(saved_from, 13)
+        other.restore(saved_from.snapshot())
+        for _ in range(90):
+            cards = lowest(saved_from)
+            one, two = saved_from.play(cards), other.play(cards)
+            assert (one.rows == two.rows).all()
+        assert everything(other) == everything(saved_from)
+        assert other.record(2) == saved_from.record(2)
+
+
+def test_a_table_keeps_its_rules() -> None:
+    table = BatchTable(3, seed=5)
+    with pytest.raises(AttributeError):
+        table.rules = get_rules("gamelake")  # type: ignore[misc]
 
 
 # ------------------------------------------------------------ matches
@@ -516,7 +566,7 @@ def test_random_play_is_made_of_legal_cards_and_does_not_depend_on_threads(name:
     played = BatchTable(10, name, seed=8)
     for _ in range(PRESETS[name].deck_size - 1):
         played.play_randomly(1, seed=4)
-        states = played.snapshot()[0]
+        states = played.states
         table.play(states["plays"][np.arange(10), states["ply"] - 1])
         assert everything(table) == everything(played)
 
@@ -544,25 +594,148 @@ def test_random_play_chooses_every_legal_card_equally_often() -> None:
     table = BatchTable(20_000, "gamelake", seed=9)
     legal = table.legal_sets
     table.play_randomly(1, seed=1)
-    states = table.snapshot()[0]
+    states = table.states
     for cards, card in zip(legal.tolist(), states["plays"][:, 0].tolist(), strict=True):
         counts[card_list(cards).index(card)] += 1
     expected = 2000
     assert ((counts - expected) ** 2 / expected).sum() < 33  # chi-square, 9 degrees, 1 in 10,000
 
 
-def test_the_message_of_an_illegal_card_can_be_reproduced() -> None:
-    """What the message tells (deal, seed, ply) leads back to the position."""
-    table = BatchTable(4, "playmore", seed=123, first_deal=7)
-    play_plies(table, 40 + 11)
-    with pytest.raises(IllegalCardError) as caught:
-        table.play([99, *lowest(table)[1:]])
-    found = re.search(r"deal (\d+) of seed (\d+), ply (\d+)", str(caught.value))
-    assert found
-    number, seed, ply = map(int, found.groups())
-    again = BatchTable(1, "playmore", seed=seed, first_deal=number)
-    play_plies(again, ply)
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_record_of_an_illegal_card_leads_back_to_the_position(
+    episode: str, listed: bool, threads: int
+) -> None:
+    rng = np.random.default_rng(3)
+    deals = [(tuple(rng.permutation(40).tolist()), seat) for seat in (1, 0, 1)] if listed else None
+    table = BatchTable(
+        4, "playmore", 123, first_deal=7, episode=episode, deals=deals, num_threads=threads
+    )
+    table.play_randomly(2 * 40 + 11, seed=6)
+    before, cards = everything(table), lowest(table)
+    cards[2] = int(np.flatnonzero(~table.legal_masks[2])[0])
+    with pytest.raises(IllegalCardError, match=r"table 2, seat \d: expected one of") as caught:
+        table.play(cards)
+    assert everything(table) == before
+    record = parse_record(caught.value.record)
+    (deal,) = record.deals
+    if listed:
+        number = int(table.deal_numbers[2]) % 3
+        assert deal.number is None and f"entry {number} of the list of deals" in str(caught.value)
+        assert deal.deck == deals[number][0]  # type: ignore[index]
+    else:
+        assert (record.seed, deal.number) == (123, int(table.deal_numbers[2]))
+        assert deal.deck == deck_of(table.rules, 123, deal.number or 0)
+    again = BatchTable(1, "playmore", deals=[(deal.deck, deal.leader)])
+    for card in deal.plays:
+        again.play([card])
+    assert len(deal.plays) == 11
+    assert (again.states["hands"] == table.states["hands"][2]).all()
     assert tuple(card_list(int(again.legal_sets[0]))) == caught.value.legal
+    assert int(again.seats[0]) == int(table.seats[2])
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        5,
+        np.zeros(3, STEP_DTYPE),
+        BatchStep(np.zeros(4, STEP_DTYPE)),
+        BatchStep(np.zeros(6, STEP_DTYPE)[::2]),
+        BatchStep(np.frombuffer(bytes(3 * STEP_DTYPE.itemsize), STEP_DTYPE)),  # read-only
+    ],
+)
+def test_a_step_that_cannot_be_filled_is_refused(out: Any) -> None:
+    table = BatchTable(3, seed=5)
+    before = everything(table)
+    for play in (
+        lambda: table.play(lowest(table), out=out),
+        lambda: table.play_randomly(1, out=out),
+    ):
+        with pytest.raises(OptionError, match="out: expected a BatchStep"):
+            play()
+    assert everything(table) == before
+
+
+def test_cards_of_an_array_that_cannot_be_written_are_played() -> None:
+    table = BatchTable(3, seed=5)
+    cards = lowest(table)
+    cards.flags.writeable = False
+    table.play(cards)
+    assert (table.plies == 1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64])
+@pytest.mark.parametrize("tables", [[3, 1], [1, 1], [1, 3, 2]])
+def test_tables_that_do_not_ascend_are_refused(tables: list[int], dtype: type) -> None:
+    table = BatchTable(4, seed=5)
+    at = np.array(tables, dtype)
+    with pytest.raises(OptionError, match="ascending table numbers"):
+        table.play_at(at, lowest(table)[at.astype(int)])
+    assert (table.plies == 0).all()
+
+
+@pytest.mark.parametrize("seat", [np.array([0, 1]), 1.0, 2, -1, "0"])
+def test_a_view_of_no_seat_is_refused(seat: Any) -> None:
+    with pytest.raises(OptionError, match="seat: expected 0 to 1"):
+        BatchTable(2, seed=5).view(0, seat)
+
+
+def test_a_shallow_copy_shares_no_tables() -> None:
+    table = BatchTable(2, seed=5)
+    copy.copy(table).play_randomly(3)
+    assert (table.plies == 0).all()
+
+
+def test_the_end_of_the_last_match_is_kept() -> None:
+    """``observe(last=True)`` is what PettingZoo's seats see at the end of the match."""
+    table = BatchTable(1, "gamelake_short", seed=2, episode="match")
+    env = tressette_v0.raw_env(rules="gamelake_short", episode="match")
+    env.reset(seed=2)
+    matches = 0
+    while matches < 3:
+        card = int(lowest(table)[0])
+        env.step(card)
+        if table.play([card]).is_over[0]:
+            matches += 1
+            for seat, agent in enumerate(env.possible_agents):
+                last = table.observe(np.array([seat]), last=True)[0]
+                assert (last == env.observe(agent)["observation"]).all()
+            env.reset()
+
+
+def test_a_match_plays_the_listed_decks_one_after_the_other() -> None:
+    rng = np.random.default_rng(8)
+    deals = [(tuple(rng.permutation(40).tolist()), 0) for _ in range(7)]
+    table = BatchTable(3, PRESETS["playmore"].replace(target=1000), deals=deals, episode="match")
+    for number in range(4):
+        for row in range(3):
+            deck = deals[(row + 3 * number) % 7][0]
+            hands = [card_set(deck[:10]), card_set(deck[10:20])]
+            assert table.states["hands"][row, :2].tolist() == hands
+        table.play_randomly(40, seed=number)
+
+
+def test_random_play_is_uniform_at_every_ply_and_from_ply_to_ply() -> None:
+    """Chi-square of the places of the cards among the legal ones, and of pairs of places."""
+    table = BatchTable(4000, "gamelake", seed=9)
+    pairs = np.zeros((2, 2))
+    before = None
+    for ply in range(18):
+        legal = table.legal_masks
+        table.play_randomly(1, seed=4)
+        played = table.states["plays"][:, ply].astype(int)
+        counts = legal.sum(1)
+        places = (np.cumsum(legal, 1)[np.arange(4000), played] - 1).astype(int)
+        share = (places + 0.5) / counts  # uniform on the middles of its parts
+        assert abs(share.mean() - 0.5) < 5 * 0.29 / 4000**0.5
+        if before is not None:
+            for one, two in itertools.product((0, 1), repeat=2):
+                pairs[one, two] += np.sum(((before > 0.5) == one) & ((share > 0.5) == two))
+        before = share
+    expected = pairs.sum(1, keepdims=True) * pairs.sum(0) / pairs.sum()
+    assert ((pairs - expected) ** 2 / expected).sum() < 15  # chi-square, 1 degree, 1 in 10,000
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -573,9 +746,9 @@ def test_a_copy_of_a_batch_goes_on_alike_and_apart(threads: int) -> None:
         cards = table.legal_masks.argmax(1)
         before = table.snapshot()
         assert (copied.play(cards).rows == table.play(cards).rows).all()
-        assert (copied.snapshot() == table.snapshot()).all()
+        assert (copied.states == table.states).all()
         copied.play(copied.legal_masks.argmax(1))
-        assert (copied.snapshot() != table.snapshot()).any()
+        assert (copied.states != table.states).any()
         table.restore(before)
 
 
@@ -595,9 +768,9 @@ def test_a_copy_of_a_batch_goes_on_alike_and_apart(threads: int) -> None:
 )
 def test_values_of_another_kind_are_one_clear_line(call: Any, expected: str) -> None:
     table = BatchTable(2, seed=0)
-    before = table.snapshot()
+    before = everything(table)
     with pytest.raises(TressetteError, match=expected) as caught:
         call(table)
     assert "\n" not in str(caught.value)
     assert "-92233" not in str(caught.value)
-    assert (table.snapshot() == before).all()
+    assert everything(table) == before

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import multiprocessing
+import threading
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tressette_env import BatchStep, BatchTable
+from tressette_env import BatchStep, BatchTable, kernels
 from tressette_env.batch_step import STEP_DTYPE
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.deals import deck_of, first_leader
@@ -30,7 +34,7 @@ def assert_same_step(one: BatchStep, two: BatchStep) -> None:
 
 
 def assert_same_tables(one: BatchTable, two: BatchTable) -> None:
-    assert (one.snapshot() == two.snapshot()).all()
+    assert (one.snapshot().states == two.snapshot().states).all()
 
 
 def blank_step(rows: int) -> BatchStep:
@@ -93,14 +97,14 @@ def test_fewer_tables_than_threads(threads: int) -> None:
 def test_an_illegal_card_moves_no_table_on_any_thread(threads: int, where: int) -> None:
     table = BatchTable(TABLES, seed=3, num_threads=threads)
     table.play_randomly(11)
-    before = table.snapshot()
+    before = table.snapshot().states
     cards = lowest(table.legal_sets)
     cards[where] = int((~table.legal_masks[where]).argmax())
     cards[where + 1 :] = 99  # the first one is named
     with pytest.raises(IllegalCardError, match=f"table {where}, seat") as caught:
         table.play(cards)
     assert caught.value.legal == tuple(card_list(int(table.legal_sets[where])))
-    assert (table.snapshot() == before).all()
+    assert (table.snapshot().states == before).all()
 
 
 def random_cards(table: BatchTable, rng: np.random.Generator) -> Any:
@@ -141,7 +145,7 @@ def test_random_cards_are_uniform() -> None:
     hands = table.legal_masks
     before = table.legal_sets
     table.play_randomly(1, seed=9)
-    played = table.snapshot()[0]["plays"][:, 0].astype(np.int64)
+    played = table.states["plays"][:, 0].astype(np.int64)
     places = np.take_along_axis(hands.cumsum(1), played[:, None], 1)[:, 0] - 1
     assert ((before >> played) & 1).all()
     counts = np.bincount(places, minlength=10)
@@ -161,10 +165,10 @@ def test_random_cards_are_uniform() -> None:
 )
 def test_random_play_refuses_buffers_of_another_kind(buffers: dict[str, Any], word: str) -> None:
     table = BatchTable(3, seed=0)
-    before = table.snapshot()
+    before = table.snapshot().states
     with pytest.raises(OptionError, match=word):
         table.play_randomly(1, **buffers)
-    assert (table.snapshot() == before).all()
+    assert (table.snapshot().states == before).all()
 
 
 # ----------------------------------------------------------------------------------- deals by list
@@ -278,24 +282,24 @@ def test_play_at_some_tables_is_play_at_each_of_them() -> None:
 
 def test_play_at_leaves_the_others_alone() -> None:
     table = BatchTable(4, seed=6)
-    before = table.snapshot()
+    before = table.snapshot().states
     tables = np.array([1, 3])
     table.play_at(tables, lowest(table.legal_sets)[tables])
     assert (table.plies == [0, 1, 0, 1]).all()
-    assert (table.snapshot()[0, [0, 2]] == before[0, [0, 2]]).all()
+    assert (table.snapshot().states[0, [0, 2]] == before[0, [0, 2]]).all()
     none = table.play_at(np.array([], np.int64), np.array([], np.int64))
     assert len(none.seats) == 0
 
 
 def test_play_at_with_an_illegal_card_moves_nothing() -> None:
     table = BatchTable(4, seed=6)
-    before = table.snapshot()
+    before = table.snapshot().states
     tables = np.array([1, 3])
     cards = lowest(table.legal_sets)[tables]
     cards[1] = 40
     with pytest.raises(IllegalCardError, match="table 3"):
         table.play_at(tables, cards)
-    assert (table.snapshot() == before).all()
+    assert (table.snapshot().states == before).all()
 
 
 @pytest.mark.parametrize(
@@ -355,10 +359,10 @@ def test_a_new_step_is_never_written_again() -> None:
 @pytest.mark.parametrize("rows", [4, 6])
 def test_a_step_of_another_size_is_refused(rows: int) -> None:
     table = BatchTable(5, seed=8)
-    before = table.snapshot()
+    before = table.snapshot().states
     with pytest.raises(OptionError, match="out"):
         table.play(lowest(table.legal_sets), out=blank_step(rows))
-    assert (table.snapshot() == before).all()
+    assert (table.snapshot().states == before).all()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -377,16 +381,16 @@ def test_a_snapshot_brings_everything_back(episode: str) -> None:
     table = BatchTable(5, "gamelake_short", 8, episode=episode)
     table.play_randomly(55)
     snapshot = table.snapshot()
-    kept = snapshot.copy()
+    kept = snapshot.states.copy()
     first = table.play_randomly(90, seed=1)
-    after, seen, last = table.snapshot(), table.observe(), table.observe(last=True)
-    assert (snapshot == kept).all()  # a copy
+    after, seen, last = table.snapshot().states, table.observe(), table.observe(last=True)
+    assert (snapshot.states == kept).all()  # a copy
     table.restore(snapshot)
     assert_same_step(first, table.play_randomly(90, seed=1))
-    assert (table.snapshot() == after).all()
+    assert (table.snapshot().states == after).all()
     assert (table.observe() == seen).all()
     assert (table.observe(last=True) == last).all()
-    assert (snapshot == kept).all()
+    assert (snapshot.states == kept).all()
 
 
 def test_a_snapshot_fits_another_table_of_the_same_kind() -> None:
@@ -402,5 +406,77 @@ def test_a_snapshot_fits_another_table_of_the_same_kind() -> None:
 )
 def test_a_snapshot_of_another_shape_is_refused(spoil: Any) -> None:
     table = BatchTable(3, seed=8)
+    saved = table.snapshot()
     with pytest.raises(OptionError, match="snapshot"):
-        table.restore(spoil(table.snapshot()))
+        table.restore(dataclasses.replace(saved, states=spoil(saved.states)))
+
+
+def test_the_tables_are_really_shared_among_threads() -> None:
+    table = BatchTable(9, seed=1, num_threads=3)
+    barrier, found = threading.Barrier(3, timeout=20), []
+
+    def work(low: int, high: int) -> None:
+        barrier.wait()  # passes only if three threads are here at the same time
+        found.append((low, high))
+
+    table._share(work)
+    assert sorted(found) == [(0, 3), (3, 6), (6, 9)]
+    assert kernels.play_all.targetoptions["nogil"] and kernels.observe.targetoptions["nogil"]
+
+
+def test_where_no_thread_can_be_started_one_does_all_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, three = BatchTable(9, seed=1), BatchTable(9, seed=1, num_threads=3)
+
+    def fail(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    assert_same_step(one.play_randomly(50, seed=2), three.play_randomly(50, seed=2))
+    assert (one.states == three.states).all()
+
+
+def observe_in_a_fork(table: BatchTable) -> None:
+    table.observe()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_starts_threads_of_its_own() -> None:
+    table = BatchTable(64, seed=1, num_threads=2)
+    table.observe()  # the threads of this process have started
+    child = multiprocessing.get_context("fork").Process(target=observe_in_a_fork, args=(table,))
+    child.start()
+    child.join(20)
+    hangs = child.exitcode is None
+    child.kill()
+    assert not hangs and child.exitcode == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_step_allocates_nothing_that_grows_with_the_tables(threads: int) -> None:
+    table = BatchTable(20_000, seed=1, num_threads=threads)
+    out = np.empty((20_000, table.layout.size), np.int8)
+    masks = np.empty((20_000, NUM_CARDS), np.bool_)
+    step = table.play_randomly(1)
+    cards = np.log2(step.legal_sets & -step.legal_sets).astype(np.int64)
+    calls = (
+        lambda: table.play(cards, out=step),
+        lambda: table.observe(out=out),
+        lambda: table.play_randomly(1, masks=masks, observations=out, out=step),
+    )
+    for call in calls:
+        table = BatchTable(20_000, seed=1, num_threads=threads)
+        table.play_randomly(1, out=step)
+        cards = np.log2(step.legal_sets & -step.legal_sets).astype(np.int64)
+        table.observe(out=out)  # the threads have started
+        tracemalloc.start()
+        call()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20_000
+
+
+def test_more_threads_than_any_machine_has_are_refused() -> None:
+    with pytest.raises(OptionError, match="num_threads: expected at most 256"):
+        BatchTable(1000, num_threads=257)

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import torch
 
-from tressette_agents.policy_file import describe_file, load_policy, write_whole
+from tressette_agents.policy_file import describe_file, load_policy
+from tressette_agents.whole_file import write_whole
 from tressette_env.errors import PolicyFileError, RunFolderError
 from tressette_train.checkpoint import newest_checkpoint
 from tressette_train.config import MAX_SNAPSHOTS, TrainConfig

@@ -102,7 +102,7 @@ def test_the_shuffle_agrees_with_a_second_implementation(name: str) -> None:
 def test_compiled_tables_deal_the_decks_of_the_interpreted_shuffle(name: str, seed: int) -> None:
     rules = PRESETS[name]
     table = BatchTable(300, rules, seed, first_deal=2**32 - 150)
-    states = table.snapshot()[0]
+    states = table.states
     size = rules.hand_size
     for index, number in enumerate(range(2**32 - 150, 2**32 + 150)):
         deck = deck_of(rules, seed, number)
@@ -122,7 +122,7 @@ def test_deal_k_of_a_seed_does_not_depend_on_tables_or_cards_played(name: str) -
     for tables, pick in itertools.product((1, 2, 3, 12), ("first", "last")):
         table = BatchTable(tables, name, seed=6)
         for _ in range(12 // tables):
-            states = table.snapshot()[0]
+            states = table.states
             for index in range(tables):
                 number = int(states["deal_number"][index])
                 hand = int(states["hands"][index][0])

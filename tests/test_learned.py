@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +267,7 @@ def test_does_not_peek(tmp_path: Path, name: str, options: str) -> None:
         views, next_seats = table.views(), (table.seats + 1) % rules.seats
         cards = agent.act_batch(views, rules, seeds)
         before, hands = table.snapshot(), table.views(next_seats)["hand"]
-        table.restore(redealt(before, views, rules, rng))
+        table.restore(replace(before, states=redealt(before.states, views, rules, rng)))
         hidden += np.count_nonzero(table.views(next_seats)["hand"] != hands)
         np.testing.assert_array_equal(agent.act_batch(table.views(), rules, seeds), cards)
         table.restore(before)

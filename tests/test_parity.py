@@ -112,7 +112,7 @@ def test_10_000_deals_are_the_same_interpreted_and_compiled_after_every_ply(name
     mirror = InterpretedTables(tables, rules, 21, "match")
     rng = np.random.default_rng(21)
     finished = 0
-    assert_same_states(mirror.states, table.snapshot()[0])
+    assert_same_states(mirror.states, table.states)
     for ply in range(deals * rules.deck_size):
         sets = table.legal_sets
         assert mirror.legal_sets() == sets.tolist()
@@ -122,7 +122,7 @@ def test_10_000_deals_are_the_same_interpreted_and_compiled_after_every_ply(name
         assert step.thirds.tolist() == thirds
         assert step.is_over.tolist() == over
         assert step.margins.tolist() == margins
-        assert_same_states(mirror.states, table.snapshot()[0])
+        assert_same_states(mirror.states, table.states)
         if (ply + 1) % rules.deck_size == 0:
             assert step.thirds.sum() == tables * rules.total_thirds
             finished += tables
@@ -142,7 +142,7 @@ def test_episodes_of_one_deal_end_with_the_same_margins(name: str) -> None:
         assert step.thirds.tolist() == thirds
         assert step.is_over.tolist() == over
         assert step.margins.tolist() == margins
-        assert_same_states(mirror.states, table.snapshot()[0])
+        assert_same_states(mirror.states, table.states)
 
 
 # ------------------------------------------------------------ observations
@@ -222,7 +222,7 @@ def play_deals(table: BatchTable, rng: np.random.Generator, reward: str) -> Play
         rewards.append(margins if reward == "tricks" else step.margins / house_total(rules))
         before = step.thirds
         assert (step.is_over == (ply + 1 == rules.deck_size)).all()
-    last_winner = table.snapshot()[1]["leader"]
+    last_winner = table.snapshot().states[1]["leader"]
     all_seats = [np.full(table.num_tables, seat) for seat in range(rules.seats)]
     return PlayedDeals(
         cards=np.stack(cards, 1).tolist(),

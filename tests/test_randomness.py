@@ -219,7 +219,7 @@ def dealt_by_single(seed: int) -> Any:
 
 
 def dealt_by_batch(seed: int) -> Any:
-    return BatchTable(1, seed=seed).snapshot()[0]["hands"][0]
+    return BatchTable(1, seed=seed).states["hands"][0]
 
 
 @pytest.mark.parametrize("dealt", [dealt_by_aec, dealt_by_env, dealt_by_single, dealt_by_batch])

@@ -154,7 +154,7 @@ def test_the_critic_sees_the_stock_in_the_order_of_the_draws() -> None:
     rollout, _, _, _ = collected(config)
     table = BatchTable(TABLES, rollout.rules, rollout.deal_seed)
     for ply in range(rollout.num_plies):
-        for number, state in enumerate(table.snapshot()[0]):
+        for number, state in enumerate(table.states):
             left = [int(card) for card in state["stock"][state["drawn"] :]]
             parts = [left[0:1], left[1:2], left[2:4], left[4:8], left[8:]]
             expected = [int(state["hands"][1 - state["turn"]]), *map(card_set, parts)]

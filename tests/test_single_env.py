@@ -339,7 +339,7 @@ def opponents_dice(env: SingleSeatEnv, opponent: Recorded, **reset: Any) -> list
     for view, _, _ in opponent.decisions:
         dealt += view.ply <= ply  # the next deal of a match
         ply = view.ply
-        expected.append(decision_seed(env.table.seed, dealt, ply))
+        expected.append(decision_seed(env.table.seed, dealt - 1, ply))
     assert dealt == env.table.deals_dealt
     seeds = [seed for _, seed, _ in opponent.decisions]
     assert seeds == expected

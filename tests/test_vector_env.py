@@ -50,6 +50,12 @@ def assert_same(row: int, many: Observations, one: Observations) -> None:
         assert (many[name][row] == one[name]).all(), name
 
 
+def assert_equal(found: Observations, one: Observations) -> None:
+    assert set(found) == set(one)
+    for name in found:
+        assert (found[name] == one[name]).all(), name
+
+
 class SingleDeals:
     """For each table a single environment at the same deal, with the learner in the same seat."""
 
@@ -105,7 +111,7 @@ def test_equals_the_single_environment_deal_by_deal(
             assert terminations[row] == over
             if over and mode is SAME:
                 assert infos["_final_obs"][row]
-                assert_same(row, infos["final_obs"], one)
+                assert_equal(infos["final_obs"][row], one)
                 one = singles.restart(row)
             assert_same(row, observations, one)
         ended = terminations.copy()
@@ -209,7 +215,7 @@ def test_masks_are_the_legal_cards_and_empty_after_the_end() -> None:
     assert ends == 16
 
 
-def test_final_observations_are_zero_where_nothing_ended() -> None:
+def test_final_observations_are_there_where_an_episode_ended_alone() -> None:
     vector = make(16, autoreset_mode=SAME, rules="mini_2x5", seat=0)
     masks = vector.reset(seed=1)[0]["action_mask"]
     seen = 0
@@ -221,9 +227,10 @@ def test_final_observations_are_zero_where_nothing_ended() -> None:
         if infos:
             last = infos["final_obs"]
             assert (infos["_final_obs"] == terminations).all()
-            assert not last["observation"][~terminations].any()
-            assert last["observation"][terminations].any(1).all()
-            assert not last["action_mask"].any()
+            for over, one in zip(terminations, last, strict=True):
+                assert (one is not None) == over
+                if over:
+                    assert one["observation"].any() and not one["action_mask"].any()
             seen += 1
     assert seen
 
@@ -414,6 +421,111 @@ def test_infos_as_a_list_of_each_environment() -> None:
         masks = observations["action_mask"]
         found += infos
     assert any("final_obs" in info for info in found)
+
+
+def test_infos_of_same_step_are_laid_out_like_gymnasiums_own() -> None:
+    """Keys, types and contents of a ``SyncVectorEnv`` of the same environments."""
+    ours = make(3, autoreset_mode=SAME, rules="mini_2x4", seat=0)
+    theirs: Any = gymnasium.make_vec(
+        "Tressette-v0",
+        num_envs=3,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": SAME},
+        rules="mini_2x4",
+        opponent="greedy",
+        seat=0,
+    )
+    seen = []
+    for env in (ours, theirs):
+        masks = env.reset(seed=4)[0]["action_mask"]
+        for _ in range(6):
+            observations, _, terminations, _, infos = env.step(lowest_cards(masks))
+            masks = observations["action_mask"]
+            if terminations.any():
+                break
+        seen.append((infos, terminations))
+    (found, ended), (expected, _) = seen
+    assert found.keys() == expected.keys()
+    for key in found:
+        assert type(found[key]) is type(expected[key]), key
+    assert found["final_obs"].dtype == expected["final_obs"].dtype == object
+    assert found["final_obs"].shape == expected["final_obs"].shape == (3,)
+    one = found["final_obs"][int(ended.argmax())]
+    other = next(each for each in expected["final_obs"] if each is not None)
+    assert one.keys() == other.keys()
+    for name in one:
+        assert (one[name].dtype, one[name].shape) == (other[name].dtype, other[name].shape)
+
+
+@pytest.mark.parametrize("mode", [NEXT, SAME])
+@pytest.mark.parametrize("rules", ["playmore", "gamelake_partners", "gamelake_short"])
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("opponent", ["greedy", "random"])
+def test_one_table_plays_the_games_of_the_single_environment(
+    rules: str, episode: str, opponent: str, mode: AutoresetMode
+) -> None:
+    """The same seed: the same seats drawn, the same dice of the opponents, the same rewards."""
+    options: dict[str, Any] = {"rules": rules, "episode": episode, "opponent": opponent}
+    vector, single = make(1, autoreset_mode=mode, **options), SingleSeatEnv(**options)
+    observations, _ = vector.reset(seed=5)
+    one, _ = single.reset(seed=5)
+    rng, seats = np.random.default_rng(0), []
+    while len(seats) < 5:
+        assert_same(0, observations, one)
+        seats.append(single.seat)
+        over = False
+        while not over:
+            cards = random_cards(observations["action_mask"], rng)
+            observations, rewards, terminations, _, infos = vector.step(cards)
+            one, reward, over, _, _ = single.step(int(cards[0]))
+            assert (rewards[0], terminations[0]) == (pytest.approx(reward, abs=1e-12), over)
+            if not over:
+                assert_same(0, observations, one)
+        if mode is SAME:
+            assert_equal(infos["final_obs"][0], one)
+        else:
+            assert_same(0, observations, one)
+            observations, *_ = vector.step(np.zeros(1, np.int64))
+        one, _ = single.reset()
+    assert len(set(seats)) > 1
+
+
+def test_after_a_failed_opponent_only_reset_goes_on() -> None:
+    class Fails:
+        """Raises once in its life."""
+
+        def __init__(self) -> None:
+            self.left = 30
+
+        def act(self, view: Any, seed: int) -> int:
+            self.left -= 1
+            if self.left == 0:
+                raise ArithmeticError("no more")
+            return min(view.legal_cards)
+
+    vector = make(4, opponent=Fails())
+    masks = vector.reset(seed=1)[0]["action_mask"]
+    with pytest.raises(AgentFailedError):
+        for _ in range(20):
+            masks = vector.step(lowest_cards(masks))[0]["action_mask"]
+    with pytest.raises(StepOrderError, match="the opponent failed"):
+        vector.step(lowest_cards(masks))
+    masks = vector.reset()[0]["action_mask"]
+    vector.step(lowest_cards(masks))
+
+
+def test_seats_are_a_copy_and_threads_are_the_tables() -> None:
+    vector = make(8, num_threads=2)
+    vector.reset(seed=1)
+    before = vector.seats
+    vector.seats[:] = 9
+    assert (vector.seats == before).all()
+    assert vector.table.num_threads == 2
+
+
+def test_copy_is_true_or_false() -> None:
+    with pytest.raises(OptionError, match="copy: expected True or False, got 'no'"):
+        TressetteVectorEnv(2, copy="no")  # type: ignore[arg-type]
 
 
 def test_is_a_gymnasium_vector_environment_that_closes() -> None:

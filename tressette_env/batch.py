@@ -5,6 +5,8 @@ Self-play and evaluation run on this. Shapes: B tables, A actions, F features.
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -14,14 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tressette_env import kernels
+from tressette_env.batch_snapshot import BatchSnapshot
 from tressette_env.batch_step import STEP_DTYPE, BatchStep
 from tressette_env.batch_views import masks_of
 from tressette_env.cards import NUM_CARDS, card_list
-from tressette_env.deals import check_deck, check_leader
+from tressette_env.deals import check_deck, check_leader, deck_of
 from tressette_env.errors import IllegalCardError, OptionError, as_array, shown
-from tressette_env.notation import card_text
+from tressette_env.match import opening_leader
+from tressette_env.notation import card_text, record_text
 from tressette_env.observation import layout_for
 from tressette_env.randomness import check_seed, fresh_seed, random_word
+from tressette_env.records import DealRecord, GameRecord
 from tressette_env.rulesets import RuleSet, get_rules
 from tressette_env.state import STATE_DTYPE
 from tressette_env.view import VIEW_DTYPE, View
@@ -29,8 +34,10 @@ from tressette_env.view import VIEW_DTYPE, View
 __all__ = ["BatchTable"]
 
 MAX_TABLES = 1 << 24
+MAX_THREADS = 256
 MAX_DEAL = (1 << 60) - 1  # numbers of a seed from here on serve other purposes
 _INT64 = np.dtype(np.int64)
+_TO_ACT = np.empty(0, np.int64)  # in place of seats: those to act
 
 
 class BatchTable:
@@ -78,23 +85,41 @@ class BatchTable:
         deals: Iterable[tuple[Iterable[int], int]] | None = None,
         num_threads: int = 1,
     ) -> None:
-        self.rules = get_rules(rules)
+        self._rules = get_rules(rules)
         self.num_tables = _count("num_tables", num_tables)
         if self.num_tables > MAX_TABLES:
             raise OptionError(f"num_tables: expected at most {MAX_TABLES:,}, got {num_tables}")
-        self.num_threads = min(_count("num_threads", num_threads), self.num_tables)
+        threads = _count("num_threads", num_threads)
+        if threads > MAX_THREADS:
+            raise OptionError(f"num_threads: expected at most {MAX_THREADS}, got {num_threads}")
+        self.num_threads = min(threads, self.num_tables)
         self.seed = fresh_seed() if seed is None else check_seed(seed)
         self.layout = layout_for(self.rules, episode, observation)
+        self._episode = episode
         self._whole_matches = int(episode == "match")
         self._listed = _deal_list(deals, self.rules)
         # Row 0: the tables; row 1: for each, the end of its last finished episode.
         self._states = np.zeros((2, self.num_tables), STATE_DTYPE)
         self._now = self._states[0]
         self._pool: ThreadPoolExecutor | None = None
+        self._pool_owner = 0
         first = check_seed(first_deal, "first_deal")
         if first > MAX_DEAL:
             raise OptionError(f"first_deal: expected a number up to 2**60 - 1, got {first}")
         kernels.start_deals(self._now, self.rules.row, self._listed, self.seed, first)
+
+    @property
+    def rules(self) -> RuleSet:
+        """The rules, which a table keeps."""
+        return self._rules
+
+    @property
+    def states(self) -> npt.NDArray[np.void]:
+        """Everything about the tables, hidden cards included: STATE_DTYPE[B], a copy.
+
+        For critics and checks; what agents may know is in ``views``.
+        """
+        return self._now.copy()
 
     @property
     def seats(self) -> npt.NDArray[np.int64]:
@@ -176,7 +201,7 @@ class BatchTable:
         one = self._now[place : place + 1]
         if seat is None:
             seat = int(one["turn"][0])
-        elif seat not in range(self.rules.seats):
+        elif not isinstance(seat, int | np.integer) or seat not in range(self.rules.seats):
             raise OptionError(f"seat: expected 0 to {self.rules.seats - 1}, got {shown(seat)}")
         out = np.empty(1, VIEW_DTYPE)
         kernels.view_one(one, self.rules.row, int(seat), out)
@@ -200,12 +225,7 @@ class BatchTable:
             If a card may not be played; no table has moved.
         """
         played = self._check_cards(cards, self.num_tables)
-        if out is None:
-            out = BatchStep(np.empty(self.num_tables, STEP_DTYPE))
-        elif out.rows.shape != (self.num_tables,):
-            raise OptionError(
-                f"out: expected a BatchStep of {self.num_tables} tables, got {len(out.rows)}"
-            )
+        out = self._step_for(out)
         if self.num_threads == 1:
             illegal = kernels.check_and_play(
                 self._states,
@@ -272,6 +292,7 @@ class BatchTable:
         *,
         masks: npt.NDArray[np.bool_] | None = None,
         observations: npt.NDArray[np.int8] | None = None,
+        out: BatchStep | None = None,
     ) -> BatchStep:
         """Play uniformly random legal cards, ``plies`` at every table, in one compiled call.
 
@@ -285,6 +306,8 @@ class BatchTable:
             Filled with the legal masks before every card; holds the last ones after the call.
         observations : int8[B, F], optional
             Likewise with the observations of the seats to act.
+        out : BatchStep, optional
+            Filled and returned; a new one by default.
 
         Returns
         -------
@@ -292,7 +315,9 @@ class BatchTable:
             Of the last card.
         """
         plies = _count("plies", plies)
-        step = BatchStep(np.empty(self.num_tables, STEP_DTYPE))
+        if plies > MAX_DEAL:
+            raise OptionError(f"plies: expected at most 2**60 - 1, got {plies}")
+        step = self._step_for(out)
         key = random_word(check_seed(seed), 0) & 0xFFFFFFFF
         nothing = np.empty((0, 1), np.int64)
         mask_words = nothing if masks is None else self._check_masks(masks).view(np.int64)
@@ -316,6 +341,9 @@ class BatchTable:
         )
         return step
 
+    def __copy__(self) -> BatchTable:
+        return copy.deepcopy(self)  # two that shared their tables would play each other's cards
+
     def __getstate__(self) -> dict[str, Any]:
         # Threads cannot be copied; a copy starts its own. Its tables are a view of its states.
         state = {name: value for name, value in self.__dict__.items() if name != "_now"}
@@ -325,29 +353,46 @@ class BatchTable:
         self.__dict__.update(state)
         self._now = self._states[0]
 
-    def snapshot(self) -> npt.NDArray[np.void]:
-        """Copy of all states; ``restore`` takes it back."""
-        return self._states.copy()
+    def snapshot(self) -> BatchSnapshot:
+        """Copy of everything that decides how the tables go on; ``restore`` takes it back."""
+        return BatchSnapshot(
+            self._states.copy(), self.rules, self._episode, self.seed, self._listed
+        )
 
-    def restore(self, snapshot: npt.NDArray[np.void]) -> None:
-        """Put back the states of a snapshot of the same number of tables."""
-        states = as_array(snapshot, "snapshot")
-        if states.dtype != STATE_DTYPE or states.shape != self._states.shape:
-            raise OptionError(
-                f"snapshot: expected one of {self.num_tables} tables of this version, "
-                f"got {shown(states.dtype)}{states.shape}"
-            )
-        self._states[:] = snapshot
+    def restore(self, snapshot: BatchSnapshot) -> None:
+        """Go on as the table of the snapshot would, with its seed or list of deals.
+
+        Raises
+        ------
+        OptionError
+            If it is of another number of tables, other rules or another kind of episode; nothing
+            has changed.
+        """
+        if not isinstance(snapshot, BatchSnapshot):
+            raise OptionError(f"snapshot: expected what snapshot() gives, got {shown(snapshot)}")
+        snapshot.check(self.num_tables, self.rules, self._episode)
+        self._states[:] = snapshot.states
+        self.seed, self._listed = snapshot.seed, snapshot.listed
 
     def _share(self, work: Callable[[int, int], Any]) -> list[Any]:
         """Call ``work(low, high)`` for ranges of tables, one a thread; return what they return."""
         if self.num_threads == 1:
             return [work(0, self.num_tables)]
-        if self._pool is None:
+        if self._pool is None or self._pool_owner != os.getpid():  # a fork has no threads
             self._pool = ThreadPoolExecutor(self.num_threads - 1, "tressette")
+            self._pool_owner = os.getpid()
+        pool = self._pool
+
+        def start(low: int, high: int) -> Callable[[], Any]:
+            try:
+                return pool.submit(work, low, high).result
+            except RuntimeError:  # no thread can be started: do its work here
+                done = work(low, high)
+                return lambda: done
+
         bounds = np.linspace(0, self.num_tables, self.num_threads + 1).astype(int).tolist()
-        others = [self._pool.submit(work, low, high) for low, high in pairwise(bounds[1:])]
-        return [work(bounds[0], bounds[1]), *(other.result() for other in others)]
+        others = [start(low, high) for low, high in pairwise(bounds[1:])]
+        return [work(bounds[0], bounds[1]), *(result() for result in others)]
 
     def _play_shared(self, played: npt.NDArray[np.int64], out: BatchStep) -> int:
         row = self.rules.row
@@ -373,7 +418,9 @@ class BatchTable:
 
     def _check_cards(self, cards: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
         if type(cards) is np.ndarray and cards.dtype is _INT64 and cards.shape == (count,):
-            return cards if cards.flags.c_contiguous else np.ascontiguousarray(cards)
+            # An array that is read-only, or not contiguous, would be compiled for anew.
+            flags = cards.flags
+            return cards if flags.c_contiguous and flags.writeable else cards.copy()
         array = as_array(cards, "cards")
         if array.shape != (count,) or array.dtype.kind not in "iu":
             raise OptionError(
@@ -382,7 +429,23 @@ class BatchTable:
             )
         if array.dtype == np.uint64:  # no number wraps round to a card
             array = np.minimum(array, np.uint64(MAX_DEAL))
-        return np.ascontiguousarray(array, np.int64)
+        return np.array(array, np.int64)
+
+    def _step_for(self, out: BatchStep | None) -> BatchStep:
+        if out is None:
+            return BatchStep(np.empty(self.num_tables, STEP_DTYPE))
+        if not isinstance(out, BatchStep):
+            raise OptionError(f"out: expected a BatchStep, got {shown(out)}")
+        if out.rows.shape != (self.num_tables,):
+            raise OptionError(
+                f"out: expected a BatchStep of {self.num_tables} tables, got {len(out.rows)}"
+            )
+        if out.rows.dtype != STEP_DTYPE or not _is_plain(out.rows):
+            raise OptionError(
+                "out: expected a BatchStep that play() has made; the rows of this one cannot be "
+                "written, or are of another type"
+            )
+        return out
 
     def _check_tables(self, tables: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
         array = as_array(tables, "tables")
@@ -396,7 +459,7 @@ class BatchTable:
 
     def _check_seats(self, seats: npt.NDArray[np.integer[Any]] | None) -> npt.NDArray[np.int64]:
         if seats is None:
-            return self.seats
+            return _TO_ACT
         array = as_array(seats, "seats")
         in_range = array.dtype.kind in "iu" and bool(
             ((array >= 0) & (array < self.rules.seats)).all()
@@ -438,10 +501,37 @@ class BatchTable:
         legal = " ".join(card_text(c) for c in card_list(view.legal))
         return IllegalCardError(
             f"table {table}, seat {view.seat}: expected one of {legal}; got {name} (card {card}); "
-            f"no table has moved (deal {int(self.deal_numbers[table])} of seed {self.seed}, "
-            f"ply {view.ply})",
+            f"no table has moved ({self._where(table)}, ply {view.ply}; the error's `record` is "
+            "the deal so far)",
             tuple(view.legal_cards),
+            self.record(table),
         )
+
+    def _where(self, table: int) -> str:
+        number = int(self._now["deal_number"][table])
+        if len(self._listed):
+            return f"entry {number % len(self._listed)} of the list of deals"
+        return f"deal {number} of seed {self.seed}"
+
+    def record(self, table: int) -> str:
+        """Return one table's deal so far as text, which ``notation.parse_record`` reads back.
+
+        In a match the deals before it are not kept.
+        """
+        (place,) = self._check_tables(np.array([table]))
+        state = self._now[place]
+        number = int(state["deal_number"])
+        if len(self._listed):
+            deck = tuple(self._listed[number % len(self._listed), :-1].tolist())
+        else:
+            deck = deck_of(self.rules, self.seed, number)
+        deal = DealRecord(
+            number=None if len(self._listed) else number,
+            deck=deck,
+            leader=int(opening_leader(self._now.view(np.recarray)[place], self.rules)),
+            plays=tuple(state["plays"][: state["ply"]].tolist()),
+        )
+        return record_text(GameRecord(self.rules, self.seed, (deal,)))
 
 
 def _column(states: npt.NDArray[np.void], field: str) -> npt.NDArray[np.int64]:
@@ -458,7 +548,7 @@ def _count(name: str, value: object) -> int:
 
 
 def _repeats(tables: npt.NDArray[np.integer[Any]]) -> bool:
-    return bool((np.diff(tables) <= 0).any())
+    return bool((tables[1:] <= tables[:-1]).any())
 
 
 def _is_plain(array: npt.NDArray[Any]) -> bool:

@@ -45,7 +45,7 @@ def cache_folder(*sources: Path) -> Path | None:
         digest.update(path.read_bytes())
     name = digest.hexdigest()[:16]
     base = os.environ.get("TRESSETTE_CACHE_DIR") or platformdirs.user_cache_dir("tressette")
-    folder = Path(base) / "compiled" / name
+    folder = Path(base).expanduser() / "compiled" / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

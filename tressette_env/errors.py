@@ -57,11 +57,14 @@ class IllegalCardError(TressetteError):
     ----------
     legal : tuple of int
         The card numbers that may be played instead.
+    record : str
+        The deal so far, as ``notation.parse_record`` and ``tressette replay`` read it.
     """
 
-    def __init__(self, message: str, legal: tuple[int, ...] = ()) -> None:
+    def __init__(self, message: str, legal: tuple[int, ...] = (), record: str = "") -> None:
         super().__init__(message)
         self.legal = legal
+        self.record = record
 
 
 class NotationError(TressetteError):

@@ -342,9 +342,10 @@ def play_randomly(
 
 @compiled
 def make_views(states: Any, rules_row: Any, seats: Any, out: Any) -> None:
-    """Write views of the given seats (int64[B]), one a table, into ``out`` (VIEW_DTYPE[B])."""
+    """Write views of seats (int64[B]; empty: those to act) into ``out`` (VIEW_DTYPE[B])."""
     for table in range(len(states)):
-        view.make_view(states[table], rules_row[0], seats[table], out[table])
+        seat = seats[table] if len(seats) else np.int64(states[table].turn)
+        view.make_view(states[table], rules_row[0], seat, out[table])
 
 
 @compiled
@@ -366,10 +367,11 @@ def encode_views(views: Any, rules_row: Any, places: Any, words: Any) -> None:
 def observe(
     states: Any, rules_row: Any, seats: Any, places: Any, words: Any, low: int, high: int
 ) -> None:
-    """Observations of the given seats (int64[B]) into ``words`` (int8[B, F] viewed as int64)."""
+    """Observations of seats (int64[B]; empty: those to act) into ``words`` (int64[B, F / 8])."""
     scratch = np.empty(1, view.VIEW_DTYPE)
     for table in range(low, high):
-        view.make_view(states[table], rules_row[0], seats[table], scratch[0])
+        seat = seats[table] if len(seats) else np.int64(states[table].turn)
+        view.make_view(states[table], rules_row[0], seat, scratch[0])
         observation.encode(scratch[0], rules_row[0], places, words[table])
 
 

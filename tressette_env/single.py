@@ -133,7 +133,7 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
         if self._fixed_seat is not None:
             return self._fixed_seat
         assert self.table.seed is not None
-        return drawn_seat(self.table.seed, self.table.deals_dealt, self.table.rules.seats)
+        return drawn_seat(self.table.seed, self.table.deals_dealt - 1, self.table.rules.seats)
 
     def _render_human(self) -> None:
         if self.render_mode == "human":
@@ -147,7 +147,8 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
             self.table.agent_selection != self._agent and not self.table.terminations[self._agent]
         ):
             view = self.table.view(self.table.agent_selection)
-            seed = decision_seed(self.table.seed or 0, self.table.deals_dealt, view.ply)
+            deal = self.table.deals_dealt - 1
+            seed = decision_seed(self.table.seed or 0, deal, view.ply)
             (card,) = ask(self.opponent, view.to_record(), view.rules, np.array([seed], np.int64))
             self.table.step(int(card))
             self._render_human()

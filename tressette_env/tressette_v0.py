@@ -443,6 +443,7 @@ class raw_env(AECEnv[str, Any, Any]):
         return IllegalCardError(
             f"{self.agent_selection} may play {names}; got {came}; nothing was played",
             tuple(legal),
+            self.record(),
         )
 
     def _require_reset(self, call: str) -> None:

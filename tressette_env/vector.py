@@ -100,6 +100,8 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
             self._unit = 1.0 / house_total(self.rules)
         self._mode = _autoreset_mode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
+        if not isinstance(copy, bool):
+            raise OptionError(f"copy: expected True or False, got {shown(copy)}")
         self._copy = copy
         self._make_spaces()
         self._learners = np.zeros(self.num_envs, np.int64)
@@ -110,7 +112,10 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
 
     @property
     def seats(self) -> npt.NDArray[np.int64]:
-        """The learner's seat in each environment, int64[B], a copy."""
+        """The learner's seat in each environment, int64[B], a copy.
+
+        Where the last step ended an episode, already that in the next.
+        """
         return self._learners.copy()
 
     def reset(
@@ -277,17 +282,17 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
 
     def _final_infos(self, ended: npt.NDArray[np.bool_]) -> dict[str, Any]:
         last = self.table.observe(self._learners, last=True)
-        last[~ended] = 0
         masks = np.zeros((self.num_envs, NUM_CARDS), np.int8)
         self._draw_seats(np.flatnonzero(ended))
+        # As Gymnasium's own vector environments have it: an observation for each environment.
+        final = np.full(self.num_envs, None, object)
+        for place in np.flatnonzero(ended).tolist():
+            final[place] = {"observation": last[place], "action_mask": masks[place]}
         return {
-            "final_obs": {
-                "observation": last,
-                "_observation": ended.copy(),
-                "action_mask": masks,
-                "_action_mask": ended.copy(),
-            },
+            "final_obs": final,
             "_final_obs": ended.copy(),
+            "final_info": {},
+            "_final_info": ended.copy(),
         }
 
 

@@ -7,12 +7,9 @@ half-written.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +20,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from tressette_agents.networks import NetworkSpec, PolicyNetwork
+from tressette_agents.whole_file import write_whole
 from tressette_env.errors import OptionError, PolicyFileError, RulesError
 from tressette_env.observation import OBSERVATION_VERSION, Layout, layout_for
 from tressette_env.rulesets import RuleSet
@@ -40,7 +38,6 @@ __all__ = [
     "rule_differences",
     "rules_to_json",
     "save_policy",
-    "write_whole",
 ]
 
 POLICY_FILE = "policy.safetensors"  # its name in a run folder
@@ -109,40 +106,6 @@ def describe_observation(layout: Layout) -> dict[str, Any]:
         "size": layout.size,
         "blocks": [[block.name, block.start, block.size] for block in layout.blocks],
     }
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that at every instant there is the old one or the whole new one.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left behind.
-    """
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        raise
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def save_policy(

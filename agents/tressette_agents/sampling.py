@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tressette_env.cards import NUM_CARDS
 from tressette_env.compiling import compiled
+from tressette_env.errors import OptionError
 
 __all__ = ["draw_cards"]
 
@@ -39,7 +40,18 @@ def draw_cards(
     log_probabilities : float32[N]
         Of the cards that were drawn. Not finite where a legal card's logit is not; the card is
         legal all the same.
+
+    Raises
+    ------
+    OptionError
+        If the arrays are not of the same number of decisions.
     """
+    count = len(legal_sets)
+    if logits.shape != (count, NUM_CARDS) or points.shape != (count,):
+        raise OptionError(
+            f"draw_cards: expected logits of shape ({count}, {NUM_CARDS}) and {count} points for "
+            f"{count} card sets, got {logits.shape} and {points.shape}"
+        )
     drawn = np.empty(len(logits), np.int64)
     log_probabilities = np.empty(len(logits), np.float32)
     _draw(logits, legal_sets, points, drawn, log_probabilities)

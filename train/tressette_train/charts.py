@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tressette_agents.policy_file import write_whole
+from tressette_agents.whole_file import write_whole
 from tressette_train.metrics import read_metrics
 from tressette_train.run_folder import RunFolder
 

@@ -23,8 +23,8 @@ from tressette_agents.policy_file import (
     describe_observation,
     open_tensors,
     rules_to_json,
-    write_whole,
 )
+from tressette_agents.whole_file import write_whole
 from tressette_env.errors import ConfigError, PolicyFileError, RunFolderError
 from tressette_env.observation import Layout
 from tressette_env.rulesets import RuleSet

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tressette_agents.policy_file import write_whole
+from tressette_agents.whole_file import write_whole
 from tressette_train.run_folder import RunFolder
 
 if TYPE_CHECKING:

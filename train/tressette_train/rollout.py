@@ -209,7 +209,7 @@ class ShardRollout:
 
     def _look_behind(self, table: BatchTable, hidden: npt.NDArray[np.int64]) -> None:
         """Fill in what the critic sees and the seat to act does not, int64[B, H]."""
-        states = table.snapshot()[0]
+        states = table.states
         rows = np.arange(self.num_tables)
         others = self.rules.seats - 1
         for after in range(others):
@@ -311,7 +311,7 @@ class ShardRollout:
 
 def _exact_margins(table: BatchTable, solver: EndingSolver) -> npt.NDArray[np.float32]:
     """Side 0's thirds less side 1's in the tricks after the stock with best play, float32[B]."""
-    states = table.snapshot()[0]
+    states = table.states
     rows, turn = np.arange(table.num_tables), states["turn"].astype(np.int64)
     own, other = states["hands"][rows, turn], states["hands"][rows, 1 - turn]
     left = table.rules.total_thirds - states["thirds"].sum(1, dtype=np.int64)

@@ -23,7 +23,8 @@ from pathlib import Path
 
 import yaml
 
-from tressette_agents.policy_file import POLICY_FILE, write_whole
+from tressette_agents.policy_file import POLICY_FILE
+from tressette_agents.whole_file import write_whole
 from tressette_env.errors import RunFolderError
 from tressette_train.config import TrainConfig
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tressette_agents.whole_file import write_whole
 from tressette_env.errors import OptionError
 from tressette_train.bench import peer_rows
 from tressette_train.bench.report import Report
@@ -64,7 +65,7 @@ def draw_report(report: Report, path: Path) -> None:
     image = io.BytesIO()
     figure.savefig(image, format="png")
     try:
-        path.write_bytes(image.getvalue())
+        write_whole(path.resolve(), image.getvalue())
     except OSError as error:
         raise OptionError(
             f"--chart: {path} cannot be written ({error.strerror or error})"

@@ -77,7 +77,7 @@ def make_plan(
     OptionError, RulesError
         If one is out of range, or the rules cannot be played.
     """
-    groups = tuple(only.split(",")) if only else GROUPS
+    groups = GROUPS if only is None else tuple(only.split(","))
     for group in groups:
         if group not in GROUPS:
             raise OptionError(
@@ -92,8 +92,8 @@ def make_plan(
         raise OptionError(f"--seconds: expected 0.001 to 600, got {seconds}")
     return Plan(
         rules=get_rules(rules),
-        tables=_numbers("--tables", tables or (_QUICK_TABLES if quick else _TABLES), _MAX_TABLES),
-        threads=_numbers("--threads", threads or _THREADS, _MAX_THREADS),
+        tables=_numbers("--tables", tables, _QUICK_TABLES if quick else _TABLES, _MAX_TABLES),
+        threads=_numbers("--threads", threads, _THREADS, _MAX_THREADS),
         groups=groups,
         repeats=repeats,
         seconds=seconds,
@@ -136,7 +136,7 @@ def run_benchmark(plan: Plan, on_progress: Callable[[str], None] = lambda name: 
 
     before = load_average()
     measured = measure(rows_of(plan), plan.repeats, plan.seconds, on_progress)
-    kept = BatchTable(1, plan.rules, seed=0).snapshot().nbytes
+    kept = BatchTable(1, plan.rules, seed=0).snapshot().states.nbytes
     return Report(
         settings={
             "rules": plan.rules.name,
@@ -234,8 +234,9 @@ def _show(report: Report, as_json: bool, targets: bool) -> None:
         console.print(note, highlight=False, markup=False)
 
 
-def _numbers(option: str, text: str, most: int) -> list[int]:
+def _numbers(option: str, given: str | None, default: str, most: int) -> list[int]:
     """Read integers separated by commas, ascending and each once."""
+    text = default if given is None else given
     parts: Sequence[str] = text.split(",")
     if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
         raise OptionError(f"{option}: expected integers separated by commas, got {text!r}")

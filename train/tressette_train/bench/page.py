@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tressette_agents.whole_file import write_whole
 from tressette_env.errors import OptionError
 from tressette_train.bench.report import Report
 from tressette_train.bench.screen import markdown, notes, sheets, target_sheet
@@ -23,10 +24,12 @@ def check_page(path: Path) -> tuple[str, str]:
     OptionError
         If the page cannot be read or written, or does not hold each mark once.
     """
+    if path.exists() and not path.is_file():
+        raise OptionError(f"--write: expected a file, {path} is none")
     if path.is_file() and not os.access(path, os.W_OK):
         raise OptionError(f"--write: {path} cannot be written")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()  # line ends stay as they are
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"--write: {path} cannot be read ({error})") from None
     before, _, rest = text.partition(BEGIN)
@@ -46,7 +49,7 @@ def write_results(report: Report, path: Path) -> None:
     lines = "\n".join(f"- {note}" for note in notes(report))
     body = "\n\n".join([BEGIN, *tables, lines, END])
     try:
-        path.write_text(before + body + after, encoding="utf-8")
+        write_whole(path.resolve(), (before + body + after).encode())
     except OSError as error:
         raise OptionError(
             f"--write: {path} cannot be written ({error.strerror or error})"

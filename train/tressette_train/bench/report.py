@@ -17,6 +17,7 @@ __all__ = ["FORMAT", "Ratio", "Report", "read_report"]
 
 FORMAT = 1
 _SMALL, _LARGE, _USUAL = 1024, 65536, 4096
+_MEMORY = ("state_bytes", "kept_bytes")
 _COMPILED = ("rules", "masks", "observations")
 
 
@@ -151,14 +152,23 @@ class Report:
                 raise OptionError(
                     f"benchmark: expected format {FORMAT}, got {content['format']!r}; measure again"
                 )
+            rows = tuple(Measured.from_json(row) for row in content["rows"])
+            if len({len(row.values) for row in rows}) > 1:
+                raise ValueError("rows of different numbers of samples")
             return cls(
                 settings=dict(content["settings"]),
                 machine=dict(content["machine"]),
-                memory={name: int(value) for name, value in content["memory"].items()},
-                rows=tuple(Measured.from_json(row) for row in content["rows"]),
-                missing_peers=tuple(content["peers"]["missing"]),
+                memory={name: int(content["memory"][name]) for name in _MEMORY},
+                rows=rows,
+                missing_peers=tuple(
+                    known
+                    for known in peer_rows.MODULES.values()
+                    if known in content["peers"]["missing"]
+                ),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except OptionError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise OptionError(
                 f"benchmark: expected what `tressette bench --json` prints; {error!r} in what came"
             ) from None
@@ -176,7 +186,7 @@ def read_report(path: Path) -> Report:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TressetteError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OptionError(f"{path}: expected one JSON object ({error})") from None
     return Report.from_json(content)
 

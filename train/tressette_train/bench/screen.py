@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from tressette_train.bench.peer_rows import MODULES
 from tressette_train.bench.report import Ratio, Report
@@ -122,7 +123,7 @@ def to_rich(sheet: Sheet, width: int = 80) -> Table:
         else:
             table.add_column(column, justify="right", no_wrap=True)
     for line in sheet.lines:
-        table.add_row(*line)
+        table.add_row(*(Text(cell) for cell in line))
     return table
 
 

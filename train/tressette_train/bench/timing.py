@@ -107,7 +107,7 @@ class Measured:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Measured:
         """Read what ``to_json`` gave; KeyError, TypeError or ValueError if it is something else."""
-        return cls(
+        measured = cls(
             name=str(content["name"]),
             group=str(content["group"]),
             tables=int(content["tables"]),
@@ -118,6 +118,16 @@ class Measured:
             values=tuple(float(value) for value in content["values"]),
             cores=float(content["cores"]),
         )
+        numbers = (*measured.values, measured.first_s, measured.cores)
+        is_sound = all(math.isfinite(number) and number > 0 for number in measured.values)
+        if not is_sound or not measured.values or not all(map(math.isfinite, numbers)):
+            raise ValueError(f"row {measured.name!r}: values that nothing can have measured")
+        expected = SECONDS if measured.group == "startup" else PLAYS
+        if measured.unit != expected or min(measured.tables, measured.threads) < 1:
+            raise ValueError(
+                f"row {measured.name!r}: expected the unit {expected}, tables, threads"
+            )
+        return measured
 
 
 def measure(
