@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.stats
+from small_agents import HOUSES, agents_for, small_specs
 
 from tressette_agents import make_agent
 from tressette_agents.greedy import cheapest, dearest, is_master
@@ -15,35 +17,14 @@ from tressette_agents.random import random_card
 from tressette_env.batch import BatchTable
 from tressette_env.batch_dice import decision_seeds
 from tressette_env.cards import card_list, card_set
-from tressette_env.errors import AgentSpecError, RulesError
+from tressette_env.errors import AgentSpecError
 from tressette_env.notation import card_text, deck_text, parse_card, parse_deck, parse_hand
-from tressette_env.policies import Agent, decision_seed
-from tressette_env.rulesets import PRESETS, RuleSet, get_rules, playable_presets
+from tressette_env.policies import decision_seed
+from tressette_env.rulesets import PRESETS, RuleSet, get_rules
 from tressette_env.view import VIEW_DTYPE, View
 
-HOUSES = [PRESETS[name] for name in playable_presets()] + [
-    RuleSet(name="shown_free", follow="stock_empty", draws="shown"),
-    RuleSet(name="fewest", objective="fewest"),
-]
 HOUSE_NAMES = [house.name for house in HOUSES]
 SPECS = ["random", "greedy", "counting"]
-# With little effort: these are about legal cards, seeds and hidden cards.
-SEARCH_SPECS = ["greedy+endings", "flat:worlds=2", "flat:worlds=1,leaf=play", "pimc:worlds=1"]
-SEARCH_SPECS += ["ismcts:iterations=12", "flat:worlds=1,rollout=greedy+endings"]
-
-
-def agents_for(rules: RuleSet, specs: list[str]) -> list[Agent]:
-    """Agents of those specs that play the rules; the others refuse."""
-    made = [make_agent(spec) for spec in specs]
-    for agent in made:
-        if "pimc" in agent.spec or "endings" in agent.spec:
-            if rules.seats == 4 or rules.objective == "fewest":
-                with pytest.raises(RulesError, match=r"does not play.*(two seats|less wins)"):
-                    agent.check_rules(rules)
-                made = [other for other in made if other is not agent]
-        else:
-            agent.check_rules(rules)
-    return made
 
 
 def positions(
@@ -126,6 +107,10 @@ def test_specs_name_the_agents() -> None:
         ("pimc:ms=0", ["option ms", "from 1 to", "got '0'"]),
         ("pimc:ms=5,worlds=3", ["'pimc'", "worlds=... or ms=...", "both"]),
         ("ismcts:iterations=0", ["'ismcts'", "option iterations", "got '0'"]),
+        ("pimc:draws=11", ["option draws", "from 0 to 10", "got '11'"]),
+        ("pimc:tricks=0", ["option tricks", "from 1 to 10", "got '0'"]),
+        ("pimc:leaf=play", ["unknown option 'leaf=play'"]),
+        ("flat:threads=0", ["option threads", "got '0'"]),
         ("ismcts:explore=nan", ["option explore", "'nan'"]),
         ("", ["expected a spec string"]),
     ],
@@ -306,15 +291,15 @@ def test_agents_play_legally_and_the_same_interpreted_and_compiled(house: RuleSe
 def test_agents_do_not_peek(house: RuleSet) -> None:
     """Hidden cards dealt anew, same view and seed: the same card (report 17)."""
     rng = np.random.default_rng(5)
-    agents = agents_for(house, SPECS + SEARCH_SPECS)
+    agents = agents_for(house)
     others_changed = 0
     for table, views in positions(house, 30, seed=21):
         next_seats = (table.seats + 1) % house.seats
         before, others = table.snapshot(), table.views(next_seats)
-        shuffled = before.copy()
+        shuffled = before.states.copy()
         for row in range(len(views)):
             _deal_hidden_cards_anew(shuffled[..., row], views[row], house, rng)
-        table.restore(shuffled)
+        table.restore(dataclasses.replace(before, states=shuffled))
         new_views = table.views()
         others_changed += np.count_nonzero(table.views(next_seats)["hand"] != others["hand"])
         table.restore(before)
@@ -355,14 +340,14 @@ def test_a_seat_that_is_not_to_act_gets_no_card() -> None:
     view = view_at("D:3A")
     view.legal = 0
     view.table_size = 0
-    assert [make_agent(spec).act(view, 1) for spec in SPECS + SEARCH_SPECS] == [-1] * 9
+    assert {make_agent(spec).act(view, 1) for spec in small_specs()} == {-1}
 
 
 def test_views_that_are_not_contiguous_are_read_right() -> None:
     for _table, views in positions(PRESETS["playmore"], 64, seed=2):
         part = views[::3]
         seeds = np.arange(len(part), dtype=np.int64)
-        for spec in SPECS + SEARCH_SPECS:
+        for spec in small_specs():
             agent = make_agent(spec)
             expected = agent.act_batch(part.copy(), PRESETS["playmore"], seeds)
             assert (agent.act_batch(part, PRESETS["playmore"], seeds) == expected).all()

@@ -61,17 +61,23 @@ def test_a_batch_may_mix_plies_and_seats_that_are_not_to_act() -> None:
     assert ((cards == -1) == (views["legal"] == 0)).all()
 
 
-@pytest.mark.parametrize("spec", ["greedy+endings", "pimc"])
-def test_rules_that_cannot_be_solved_are_refused(spec: str) -> None:
-    four, fewest = PRESETS["gamelake_partners"], RuleSet("fewest", objective="fewest")
-    for rules, words in ((four, "have 4"), (fewest, "less wins")):
-        with pytest.raises(RulesError, match=f"'{rules.name}'.*{words}"):
-            make_agent(spec).check_rules(rules)
-        with pytest.raises(RulesError, match=words):
-            evaluate([spec, "greedy"], rules, 2)
-        views = BatchTable(1, rules, 0).views()
-        with pytest.raises(RulesError, match=words):
-            make_agent(spec).act_batch(views, rules, np.zeros(1, np.int64))
+@pytest.mark.parametrize(
+    ("spec", "rules", "words"),
+    [
+        ("greedy+endings", PRESETS["gamelake_partners"], "have 4"),
+        ("greedy+endings", RuleSet("fewest", objective="fewest"), "less wins"),
+        ("pimc", RuleSet("fewest", objective="fewest"), "less wins"),
+        ("pimc", RuleSet("fewest_partners", seats=4, objective="fewest"), "less wins"),
+    ],
+)
+def test_rules_that_cannot_be_solved_are_refused(spec: str, rules: RuleSet, words: str) -> None:
+    with pytest.raises(RulesError, match=f"'{rules.name}'.*{words}"):
+        make_agent(spec).check_rules(rules)
+    with pytest.raises(RulesError, match=words):
+        evaluate([spec, "greedy"], rules, 2)
+    views = BatchTable(1, rules, 0).views()
+    with pytest.raises(RulesError, match=words):
+        make_agent(spec).act_batch(views, rules, np.zeros(1, np.int64))
 
 
 @pytest.mark.parametrize("house", ["playmore", "gamelake"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -160,3 +161,42 @@ import tressette_env.kernels
 assert numba.config.CACHE_DIR == before
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_a_compiled_function_depends_on_is_found_through_every_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Imports of members, of modules, relative ones and those inside functions; once a circle."""
+    package = tmp_path / "foreign_agents"
+    package.mkdir()
+    texts = {
+        "__init__": "",
+        "door": "from foreign_agents import search\nimport numpy\ndef play(x): return x",
+        "search": "from .table import SIZE\ndef best(x):\n    import foreign_agents.late\n",
+        "table": "from foreign_agents import door\nSIZE = 3",
+        "late": "from tressette_env import cards",
+        "unused": "",
+    }
+    for name, text in texts.items():
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    door = importlib.import_module("foreign_agents.door")
+    found = [path.stem for path in compiling.sources_of(door.play)]
+    assert found == ["__init__", "door", "late", "search", "table"]
+    assert "foreign_agents.late" not in sys.modules  # nothing is imported for it
+
+
+@pytest.mark.parametrize(
+    ("module", "far"),
+    [
+        ("search_kernels", "solver_table"),
+        ("ismcts_kernels", "solver_search"),
+        ("solver_open_kernels", "solver_table"),
+        ("sampling", "sampling"),
+    ],
+)
+def test_the_agents_kernels_depend_on_what_they_reach(module: str, far: str) -> None:
+    kernels = importlib.import_module(f"tressette_agents.{module}")
+    function = kernels._draw if module == "sampling" else None
+    sources = compiling.sources_of(function.py_func if function else kernels._compiled, kernels)
+    assert far in [path.stem for path in sources]

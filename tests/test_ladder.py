@@ -14,7 +14,15 @@ from tressette_env.policies import make_agent
 from tressette_env.rulesets import get_rules
 from tressette_train.cli import app
 from tressette_train.evaluate import evaluate
-from tressette_train.ladder import HOUSES, RUNGS, climb, ladder_page, steps
+from tressette_train.ladder import (
+    HOUSES,
+    RUNGS,
+    cards_to_climb,
+    climb,
+    is_slow,
+    ladder_page,
+    steps,
+)
 
 PAGE = Path(__file__).parents[1] / "docs" / "ladder.md"
 
@@ -58,13 +66,32 @@ def test_page_and_json(tmp_path: Path) -> None:
     assert margins == [f"{result['margin_thirds']:+.2f}" for result in results]
 
 
+def test_pairings_with_a_slow_rung_may_have_fewer_deals(tmp_path: Path) -> None:
+    rungs = ["random", "greedy", "pimc:worlds=1"]
+    ladder = climb(rungs, "mini_2x5", 40, 2, slow_deals=10)
+    deals = {(result.agent, result.opponent): result.deals for result in ladder.results}
+    assert deals == {(rungs[2], "greedy"): 10, (rungs[2], "random"): 10, ("greedy", "random"): 40}
+    assert cards_to_climb(rungs, get_rules("mini_2x5"), 40, 10) == 60 * 2 * 10
+    (alone,) = evaluate([rungs[2], "greedy"], "mini_2x5", 10, 2)
+    assert ladder.between(rungs[2], "greedy").margin_thirds == alone.margin_thirds
+    arguments = ["eval", *rungs, "--ladder", "--rules", "mini_2x5", "--deals", "40"]
+    done = CliRunner().invoke(app, [*arguments, "--slow-deals", "10", "--seed", "2"])
+    assert done.exit_code == 0, done.output
+    assert f"tressette {' '.join(arguments)} --slow-deals 10 --seed 2" in done.output.splitlines()
+    words = "with 40 deals (10 in rows and columns of `pimc`) of seed 2 for each cell"
+    assert words in done.output
+    assert [spec for spec in RUNGS if is_slow(spec)] == ["pimc:worlds=32"]
+
+
 def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="at least two different agents"):
         climb(["greedy", "greedy"], "playmore", 10, 0)
     with pytest.raises(RulesError, match="does not play 'gamelake_partners'"):
-        climb(["greedy", "pimc"], "gamelake_partners", 10, 0)
+        climb(["greedy", "greedy+endings"], "gamelake_partners", 10, 0)
     for arguments, words in (
         (["--rules", "playmor"], "did you mean 'playmore'"),
+        (["--slow-deals", "1", "random", "pimc"], "deals: expected an integer from 2 up, got 1"),
+        (["clairvoyant", "greedy"], "'clairvoyant' cheats"),
         (["--deals", "2", "random", "greedy", "--write", str(tmp_path)], "cannot be written"),
     ):
         done = CliRunner().invoke(app, ["eval", "--ladder", *arguments])

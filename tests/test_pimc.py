@@ -9,13 +9,16 @@ import pytest
 
 from tressette_agents import make_agent
 from tressette_agents.counting import counting_card
+from tressette_agents.pimc_kernels import SPREAD
 from tressette_agents.playouts import suit_rows
-from tressette_agents.search_kernels import SPREAD, _estimate
-from tressette_agents.solver import best_card, solve_ending
+from tressette_agents.search_kernels import _estimate
+from tressette_agents.solver import best_card
+from tressette_agents.solver_open import solve_open
+from tressette_agents.solver_partners import solve_partners
 from tressette_env.batch import BatchTable
-from tressette_env.rules import play_card
-from tressette_env.rulesets import PRESETS
-from tressette_env.state import state_from_record
+from tressette_env.rules import is_over, play_card, side_of
+from tressette_env.rulesets import PRESETS, RuleSet
+from tressette_env.state import State, state_from_record
 from tressette_env.view import View, view_of
 from tressette_env.worlds import WorldSampler
 from tressette_train.evaluate import evaluate
@@ -23,43 +26,95 @@ from tressette_train.evaluate import evaluate
 WORLDS = 1
 
 
-def best_by_hand(view: View, seed: int) -> set[int]:
-    """Cards with the best total margin, interpreted but for the solver."""
+def margin_of(state: State, rules: RuleSet, seat: int, mover_thirds: int) -> int:
+    """Margin of a seat's side if the side of the seat to act takes so much of the rest."""
+    side = side_of(state.turn)
+    ours = state.thirds[side] + mover_thirds
+    more = 2 * ours - rules.total_thirds
+    return more if side == side_of(seat) else -more
+
+
+def play_quickly(state: State, rules: RuleSet) -> None:
+    own = view_of(state, rules, state.turn)
+    play_card(state, rules, counting_card(own, rules))
+
+
+def solved(state: State, rules: RuleSet, seat: int, depth: int) -> int:
+    """Margin with the last draws, or the last tricks, played exactly."""
+    if rules.seats == 4:
+        while state.hands[state.turn].bit_count() > depth:
+            play_quickly(state, rules)
+        if is_over(state, rules):
+            return margin_of(state, rules, seat, 0)
+        size = state.ply % 4
+        on_table = state.plays[state.ply - size : state.ply]
+        value = solve_partners(state.hands, state.leader, on_table)
+        return margin_of(state, rules, seat, value)
+    while rules.stock_size - state.drawn > 2 * depth:
+        play_quickly(state, rules)
+    led = state.plays[state.ply - 1] if state.ply % 2 else None
+    stock = state.stock[state.drawn : rules.stock_size]
+    own, other = state.hands[state.turn], state.hands[1 - state.turn]
+    value = solve_open(own, other, stock, led, rules.follow)
+    return margin_of(state, rules, seat, value)
+
+
+def estimated(state: State, rules: RuleSet, seat: int) -> int:
+    """Margin by the quick rule: two seats to the empty stock, four to the end."""
+    if rules.seats == 4:
+        while not is_over(state, rules):
+            play_quickly(state, rules)
+        return margin_of(state, rules, seat, 0)
+    while state.drawn < rules.stock_size or state.ply % 2:
+        play_quickly(state, rules)
+    own, other = state.hands[state.turn], state.hands[1 - state.turn]
+    return margin_of(state, rules, seat, _estimate(own, other, suit_rows()))
+
+
+def best_by_hand(view: View, seed: int, depth: int) -> set[int]:
+    """Cards with the best total margin, interpreted but for the solvers."""
     totals = dict.fromkeys(view.legal_cards, 0)
     for number, world in enumerate(WorldSampler(view).sample(SPREAD * WORLDS, seed)):
         for card in totals:
             state = state_from_record(world)
             play_card(state, view.rules, card)
-            while state.drawn < view.rules.stock_size or state.ply % 2:
-                own = view_of(state, view.rules, state.turn)
-                play_card(state, view.rules, counting_card(own, view.rules))
-            leader = state.turn
-            own, other = state.hands[leader], state.hands[1 - leader]
-            before = state.thirds[leader] - state.thirds[1 - leader]
-            left = view.rules.total_thirds - sum(state.thirds)
-            sign = 1 if leader == view.seat else -1
-            guess = sign * (before + 2 * _estimate(own, other, suit_rows()) - left)
-            totals[card] += guess
             if number % SPREAD == 0:
-                exact = sign * (before + 2 * solve_ending(own, other) - left)
-                totals[card] += SPREAD * (exact - guess)
+                totals[card] += SPREAD * solved(state, view.rules, view.seat, depth)
+            guess = estimated(state, view.rules, view.seat)
+            totals[card] += guess if number % SPREAD else guess - SPREAD * guess
     return {card for card in totals if totals[card] == max(totals.values())}
 
 
+@pytest.mark.parametrize("draws", [0, 2])
 @pytest.mark.parametrize("house", ["playmore", "gamelake", "cuperativa", "mini_2x5_stock_empty"])
-def test_the_card_is_the_best_exact_mean_over_the_worlds(house: str) -> None:
+def test_the_card_is_the_best_exact_mean_over_the_worlds(house: str, draws: int) -> None:
     rules = PRESETS[house]
-    agent = make_agent(f"pimc:worlds={WORLDS}")
+    agent = make_agent(f"pimc:worlds={WORLDS},draws={draws}")
     table = BatchTable(2, rules, 8)
     for ply in range(rules.deck_size):
         views = table.views()
         cards = agent.act_batch(views, rules, np.array([ply, 77]))
         view = View.from_record(views[0], rules)
-        if view.stock_left and ply % 5 == 1:
-            assert int(cards[0]) in best_by_hand(view, ply)
+        if view.stock_left and ply % 4 == 1:
+            is_solved = rules.follow_always or view.stock_left <= 2 * draws
+            assert int(cards[0]) in best_by_hand(view, ply, draws if is_solved else 0)
         if not view.stock_left:
             led = view.table[0] if view.table else None
             assert cards[0] == best_card(view.hand, view.unseen | view.known[1], led)
+        table.play(cards)
+
+
+@pytest.mark.parametrize("tricks", [1, 4])
+def test_with_four_seats_too(tricks: int) -> None:
+    rules = PRESETS["gamelake_partners"]
+    agent = make_agent(f"pimc:worlds={WORLDS},tricks={tricks}")
+    table = BatchTable(2, rules, 8)
+    for ply in range(rules.deck_size):
+        views = table.views()
+        cards = agent.act_batch(views, rules, np.array([ply, 77]))
+        if ply % 3 == 1:
+            view = View.from_record(views[0], rules)
+            assert int(cards[0]) in best_by_hand(view, ply, tricks)
         table.play(cards)
 
 

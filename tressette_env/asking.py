@@ -14,14 +14,18 @@ import numpy.typing as npt
 from tressette_env.card_notation import card_text
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.errors import AgentFailedError, shown
-from tressette_env.policies import Agent
+from tressette_env.policies import Agent, CheatingAgent
 from tressette_env.rulesets import RuleSet
 
 __all__ = ["ask", "failure_text"]
 
 
 def ask(
-    agent: Agent, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+    agent: Agent,
+    views: npt.NDArray[np.void],
+    rules: RuleSet,
+    seeds: npt.NDArray[np.int64],
+    states: npt.NDArray[np.void] | None = None,
 ) -> npt.NDArray[np.int64]:
     """Return the agent's card for every view.
 
@@ -31,6 +35,8 @@ def ask(
     views : VIEW_DTYPE[N]
     rules : RuleSet
     seeds : int64[N]
+    states : STATE_DTYPE[N], optional
+        What the views are of; only a ``CheatingAgent`` gets them, in place of the views.
 
     Returns
     -------
@@ -42,10 +48,15 @@ def ask(
     AgentFailedError
         If the agent raises, or answers anything else. ``row`` says at which view.
     """
+    choose: Any = agent.act_batch
+    shown_rows = views
+    if isinstance(agent, CheatingAgent) and states is not None:
+        choose = agent.act_on_states
+        shown_rows = states
     try:
-        answer: Any = agent.act_batch(views, rules, seeds)
+        answer: Any = choose(shown_rows, rules, seeds)
     except (Exception, SystemExit) as error:
-        row, one = _culprit(agent, views, rules, seeds, error)
+        row, one = _culprit(choose, shown_rows, rules, seeds, error)
         raise AgentFailedError(
             f"agent {agent.spec!r} raised {failure_text(one)}; {_where(views[row])}",
             row,
@@ -85,12 +96,12 @@ def _as_integers(answer: object) -> tuple[npt.NDArray[Any] | None, str]:
 
 
 def _culprit(
-    agent: Agent, views: Any, rules: RuleSet, seeds: Any, error: BaseException
+    choose: Any, rows: Any, rules: RuleSet, seeds: Any, error: BaseException
 ) -> tuple[int, BaseException]:
-    """Find the first view that the agent fails on by itself, and how; else give ``error``."""
-    for row in range(min(len(views), 1000)):
+    """Find the first row that the agent fails on by itself, and how; else give ``error``."""
+    for row in range(min(len(rows), 1000)):
         try:
-            agent.act_batch(views[row : row + 1], rules, seeds[row : row + 1])
+            choose(rows[row : row + 1], rules, seeds[row : row + 1])
         except (Exception, SystemExit) as one:
             return row, one
     return 0, error

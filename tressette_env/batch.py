@@ -119,7 +119,8 @@ class BatchTable:
 
         For critics and checks; what agents may know is in ``views``.
         """
-        return self._now.copy()
+        states: npt.NDArray[np.void] = self._now.copy()
+        return states
 
     @property
     def seats(self) -> npt.NDArray[np.int64]:

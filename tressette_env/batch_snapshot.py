@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,5 +76,5 @@ class BatchSnapshot:
             raise OptionError("snapshot: expected states that a table had, got some out of range")
 
 
-def _within(values: npt.NDArray[np.integer], most: int) -> bool:  # type: ignore[type-arg]
+def _within(values: npt.NDArray[Any], most: int) -> bool:
     return bool((values >= 0).all() and (values <= most).all())

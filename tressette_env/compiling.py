@@ -7,6 +7,7 @@ Importing this module loads numba; the first call on a fresh machine compiles fo
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import inspect
@@ -16,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -24,7 +26,7 @@ import numba
 import platformdirs
 from numba.extending import register_jitable
 
-__all__ = ["cache_folder", "compiled", "register_module"]
+__all__ = ["cache_folder", "compiled", "register_module", "sources_of"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -61,6 +63,52 @@ def cache_folder(*sources: Path) -> Path | None:
     return folder
 
 
+def sources_of(function: Callable[..., Any], *modules: ModuleType) -> tuple[Path, ...]:
+    """Return the files outside this package that a compiled function may depend on, sorted.
+
+    Those of its own module and of the given ones, and what they import from their own top-level
+    packages, directly or not. Nothing is imported for it.
+    """
+    found: set[Path] = set()
+    for module in (sys.modules[function.__module__], *modules):
+        if module.__name__ != "__main__" and getattr(module, "__file__", None):
+            _collect(module.__name__, _top_folder(module), found)
+    return tuple(sorted(found))
+
+
+def _top_folder(module: ModuleType) -> Path:
+    """Return the folder that holds a module's top-level package."""
+    depth = module.__name__.count(".") + hasattr(module, "__path__")
+    return Path(str(module.__file__)).parents[depth]
+
+
+def _collect(name: str, top: Path, found: set[Path]) -> None:
+    base = top.joinpath(*name.split("."))
+    path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    if path in found or not path.is_file() or path.parent == _PACKAGE:
+        return
+    found.add(path)
+    for imported in _imports(path, name):
+        _collect(imported, top, found)
+
+
+@cache
+def _imports(path: Path, name: str) -> tuple[str, ...]:
+    """Return what a module imports from its own top-level package; members may be modules."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = node.module or ""
+            if node.level:
+                above = name if path.name == "__init__.py" else name.rpartition(".")[0]
+                start = resolve_name("." * node.level + start, above)
+            found += [start, *(f"{start}.{alias.name}" for alias in node.names)]
+    package = name.partition(".")[0]
+    return tuple(one for one in found if one.partition(".")[0] == package)
+
+
 def register_module(module: ModuleType) -> None:
     """Let compiled functions call the module's functions; interpreted calls stay interpreted."""
     if module.__name__ in _registered:
@@ -79,7 +127,8 @@ def compiled(function: Function, *modules: ModuleType) -> Function:
     function : callable
         Raises nothing: it returns codes, which its callers turn into exceptions.
     modules : ModuleType
-        Modules outside this package whose functions it calls, its own included.
+        Modules outside this package whose functions it calls, its own included. What these
+        import from their own package, and so on, is found.
 
     Returns
     -------
@@ -88,7 +137,7 @@ def compiled(function: Function, *modules: ModuleType) -> Function:
     """
     for module in modules:
         register_module(module)
-    folder = cache_folder(*(Path(str(module.__file__)) for module in modules))
+    folder = cache_folder(*sources_of(function, *modules))
     if folder is None:
         uncached: Function = numba.njit(function, nogil=True)
         return uncached

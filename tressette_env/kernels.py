@@ -344,7 +344,7 @@ def play_randomly(
 def make_views(states: Any, rules_row: Any, seats: Any, out: Any) -> None:
     """Write views of seats (int64[B]; empty: those to act) into ``out`` (VIEW_DTYPE[B])."""
     for table in range(len(states)):
-        seat = seats[table] if len(seats) else np.int64(states[table].turn)
+        seat: Any = seats[table] if len(seats) else np.int64(states[table].turn)
         view.make_view(states[table], rules_row[0], seat, out[table])
 
 
@@ -370,7 +370,7 @@ def observe(
     """Observations of seats (int64[B]; empty: those to act) into ``words`` (int64[B, F / 8])."""
     scratch = np.empty(1, view.VIEW_DTYPE)
     for table in range(low, high):
-        seat = seats[table] if len(seats) else np.int64(states[table].turn)
+        seat: Any = seats[table] if len(seats) else np.int64(states[table].turn)
         view.make_view(states[table], rules_row[0], seat, scratch[0])
         observation.encode(scratch[0], rules_row[0], places, words[table])
 

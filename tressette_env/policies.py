@@ -7,6 +7,7 @@ view and the same seed give the same card, however many tables play at once and 
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, runtime_checkable
@@ -24,6 +25,7 @@ __all__ = [
     "ENTRY_POINT_GROUP",
     "Agent",
     "BatchPolicy",
+    "CheatingAgent",
     "SeatPolicy",
     "as_agent",
     "decision_seed",
@@ -83,9 +85,15 @@ class Agent:
     ----------
     spec : str
         The text that makes this agent, shown in results.
+    cheats : bool
+        Whether it is shown hidden cards; only a ``CheatingAgent`` is.
+    ignores_seed: bool
+        Whether it plays the same card in the same view, whatever the seed.
     """
 
     spec: str = "agent"
+    cheats: bool = False
+    ignores_seed: bool = False
 
     def act(self, view: View, seed: int) -> int:
         """See ``SeatPolicy.act``."""
@@ -104,8 +112,79 @@ class Agent:
         ]
         return np.array(cards, np.int64)
 
+    def probabilities(
+        self, views: npt.NDArray[np.void], rules: RuleSet
+    ) -> npt.NDArray[np.float64] | None:
+        """Return how likely the agent is to play each card, over all seeds.
+
+        An agent that draws cards with known probabilities gives them here.
+
+        Parameters
+        ----------
+        views : VIEW_DTYPE[B]
+            Of seats to act.
+        rules : RuleSet
+
+        Returns
+        -------
+        float64[B, A] or None
+            0 for cards that are not legal, 1 together in every row. None: not known, as by
+            default unless the agent ignores the seed.
+        """
+        if not self.ignores_seed:
+            return None
+        chosen = self.act_batch(views, rules, np.zeros(len(views), np.int64))
+        certain = np.zeros((len(views), rules.num_actions))
+        certain[np.arange(len(views)), chosen] = 1.0
+        return certain
+
     def check_rules(self, rules: RuleSet) -> None:
         """Raise ``RulesError`` if the agent does not play these rules; by default it plays all."""
+
+
+class CheatingAgent(Agent, ABC):
+    """Base of agents that are shown every hand and the stock: bounds for those that are not.
+
+    Match play gives them the tables' states, and marks every result of theirs. Nobody else takes
+    them: ``as_agent`` refuses them, and views alone are not enough for them.
+    """
+
+    cheats = True
+
+    @abstractmethod
+    def act_on_states(
+        self, states: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return the card number for the seat to act of every state.
+
+        Parameters
+        ----------
+        states : STATE_DTYPE[B]
+            A copy of the tables'.
+        rules : RuleSet
+        seeds : int64[B]
+
+        Returns
+        -------
+        int64[B]
+        """
+
+    def act(self, view: View, seed: int) -> int:
+        """Raise ``AgentSpecError``: a view does not show what this agent looks at."""
+        raise AgentSpecError(_cheating(self))
+
+    def act_batch(
+        self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Raise ``AgentSpecError``: views do not show what this agent looks at."""
+        raise AgentSpecError(_cheating(self))
+
+
+def _cheating(agent: Agent) -> str:
+    return (
+        f"agent {agent.spec!r} cheats (it is shown every hand and the stock): only "
+        "`tressette eval` takes it, and not with --ladder"
+    )
 
 
 def _whole(card: object) -> int:
@@ -128,14 +207,24 @@ class _Adapted(Agent):
             self.act = policy.act  # type: ignore[method-assign]
         if isinstance(policy, BatchPolicy):
             self.act_batch = policy.act_batch  # type: ignore[method-assign]
+        if callable(getattr(policy, "probabilities", None)):
+            self.probabilities = policy.probabilities  # type: ignore[method-assign, union-attr]
 
 
-def as_agent(policy: str | SeatPolicy | BatchPolicy) -> Agent:
-    """Return an ``Agent`` for a spec string or for any object with ``act`` or ``act_batch``."""
-    if isinstance(policy, Agent):
-        return policy
+def as_agent(policy: str | SeatPolicy | BatchPolicy, *, may_cheat: bool = False) -> Agent:
+    """Return an ``Agent`` for a spec string or for any object with ``act`` or ``act_batch``.
+
+    Raises
+    ------
+    AgentSpecError
+        If there is no such agent, or it is shown hidden cards and ``may_cheat`` is false.
+    """
     if isinstance(policy, str):
-        return make_agent(policy)
+        policy = make_agent(policy)
+    if isinstance(policy, Agent):
+        if policy.cheats and not may_cheat:
+            raise AgentSpecError(_cheating(policy))
+        return policy
     if isinstance(policy, SeatPolicy | BatchPolicy):
         return _Adapted(policy, getattr(policy, "spec", type(policy).__name__))
     raise AgentSpecError(
@@ -174,7 +263,7 @@ def make_agent(spec: str) -> Agent:
     base, plus, addition = spec.rpartition("+")
     additions = installed_additions() if plus else {}
     if addition in additions:
-        return _made(spec, lambda: additions[addition].load()(make_agent(base)))
+        return _made(spec, lambda: additions[addition].load()(as_agent(base)))
     name, _, rest = spec.partition(":")
     if "+" in name:
         raise AgentSpecError(

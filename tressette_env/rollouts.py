@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tressette_env import worlds_plan, worlds_sampling
-from tressette_env.cards import NUM_CARDS, set_worth
+from tressette_env.cards import NUM_CARDS, bit_count, set_worth
 from tressette_env.rules import is_over, play_card, side_of, table_size
 from tressette_env.rulesets import LAST_TRICK_THIRDS, RuleSet
 from tressette_env.state import STATE_DTYPE
@@ -33,10 +33,15 @@ __all__ = [
     "look",
     "margin",
     "mover",
+    "open_cards",
+    "partners_cards",
     "pick",
     "plan_worlds",
     "play",
+    "rest_margin",
     "stock_is_empty",
+    "stock_left",
+    "tricks_left",
     "view_error",
 ]
 
@@ -134,6 +139,42 @@ def stock_is_empty(line: Any, rules: Any) -> bool:
     return line[0].drawn == rules.stock_size and table_size(line[0], rules) == 0
 
 
+def stock_left(line: Any, rules: Any) -> int:
+    """Cards still to be drawn."""
+    return rules.stock_size - line[0].drawn  # type: ignore[no-any-return]
+
+
+def tricks_left(line: Any) -> int:
+    """Cards in the hand of the seat to act: with the stock empty, tricks still to be decided."""
+    return bit_count(line[0].hands[line[0].turn])
+
+
+def open_cards(line: Any, rules: Any, stock: Any) -> tuple[int, int, int]:
+    """Two seats: cards of the seat to act, of the other, and the led card or -1.
+
+    The cards still to be drawn are written to ``stock`` (int64[20]), the top one first.
+    """
+    for place in range(rules.stock_size - line[0].drawn):
+        stock[place] = line[0].stock[line[0].drawn + place]
+    led = -1
+    if table_size(line[0], rules):
+        led = int(line[0].plays[line[0].ply - 1])
+    return line[0].hands[line[0].turn], line[0].hands[1 - line[0].turn], led
+
+
+def partners_cards(line: Any, rules: Any, hands: Any, on_table: Any) -> int:
+    """Four seats: write the hands (int64[4]) and the table's cards (int64[3], then -1).
+
+    Returns the seat that led, or leads, the trick.
+    """
+    for seat in range(4):
+        hands[seat] = line[0].hands[seat]
+    size = table_size(line[0], rules)
+    for place in range(3):
+        on_table[place] = line[0].plays[line[0].ply - size + place] if place < size else -1
+    return line[0].leader  # type: ignore[no-any-return]
+
+
 def ending_cards(line: Any) -> tuple[int, int]:
     """Card sets of the leader and of the other seat, two seats, when a trick begins."""
     leader = line[0].turn
@@ -146,6 +187,17 @@ def add_ending(line: Any, leader_thirds: int) -> None:
     left = set_worth(line[0].hands[0] | line[0].hands[1]) + LAST_TRICK_THIRDS
     line[0].thirds[leader] += leader_thirds
     line[0].thirds[1 - leader] += left - leader_thirds
+
+
+def rest_margin(line: Any, rules: Any, seat: int, mover_thirds: int) -> int:
+    """``margin`` at the end of a deal in which the mover's side takes so many thirds of the rest.
+
+    The cards on the table belong to the rest; rules in which more wins.
+    """
+    side = side_of(line[0].turn)
+    ours = line[0].thirds[side] + mover_thirds
+    more = 2 * ours - rules.total_thirds
+    return more if side_of(seat) == side else -more  # type: ignore[no-any-return]
 
 
 def margin(line: Any, rules: Any, seat: int) -> int:

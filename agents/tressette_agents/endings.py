@@ -54,6 +54,7 @@ class EndingsAgent(Agent):
     def __init__(self, base: Agent, spec: str | None = None) -> None:
         self.spec = spec or f"{base.spec}+endings"
         self.base = base
+        self.ignores_seed = base.ignores_seed
         self._solver = EndingSolver()
 
     def check_rules(self, rules: RuleSet) -> None:

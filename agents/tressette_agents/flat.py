@@ -15,14 +15,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tressette_agents.playouts import (
+from tressette_agents.options import (
+    DEFAULT_LEAF,
+    DEFAULT_ROLLOUT,
     LEAVES,
     ROLLOUTS,
-    SearchAgent,
+    SHARED_OPTIONS,
     choice_option,
     count_option,
-    suit_rows,
+    spec_text,
 )
+from tressette_agents.playouts import SearchAgent, leaf_code, suit_rows
 from tressette_env.cards import NUM_CARDS
 from tressette_env.policies import parse_options
 from tressette_env.rulesets import RuleSet
@@ -31,8 +34,6 @@ __all__ = ["DEFAULT_WORLDS", "MAX_WORLDS", "FlatAgent", "make"]
 
 DEFAULT_WORLDS = 40
 MAX_WORLDS = 100_000
-
-_NO_TABLE = np.zeros(1, np.int64)  # the solver is not asked
 
 
 class FlatAgent(SearchAgent):
@@ -53,17 +54,16 @@ class FlatAgent(SearchAgent):
     def __init__(
         self,
         worlds: int = DEFAULT_WORLDS,
-        rollout: str = "counting",
-        leaf: str = "estimate",
+        rollout: str = DEFAULT_ROLLOUT,
+        leaf: str = DEFAULT_LEAF,
         threads: int = 0,
     ) -> None:
         super().__init__(threads)
         self.worlds = worlds
         self.rollout = rollout
         self.leaf = leaf
-        self.spec = f"flat:worlds={worlds}"
-        self.spec += f",rollout={rollout}" if rollout != "counting" else ""
-        self.spec += f",leaf={leaf}" if leaf != "estimate" else ""
+        others = {"rollout": (rollout, DEFAULT_ROLLOUT), "leaf": (leaf, DEFAULT_LEAF)}
+        self.spec = spec_text("flat", {"worlds": worlds}, others)
 
     def search(
         self,
@@ -76,16 +76,14 @@ class FlatAgent(SearchAgent):
         """See ``SearchAgent.search``."""
         from tressette_agents import search_kernels  # loads numba
 
-        is_estimated = self.leaf == "estimate" and rules.seats == 2
         search_kernels.best_cards(
             views,
             rules.row,
             seeds,
             self.worlds,
             ROLLOUTS.index(self.rollout),
-            search_kernels.ESTIMATE if is_estimated else search_kernels.PLAY_OUT,
+            leaf_code(self.leaf, rules.seats),
             suit_rows(),
-            _NO_TABLE,
             self._workspaces[part].arrays,
             np.zeros(NUM_CARDS, np.int64),
             chosen,
@@ -96,8 +94,7 @@ def make(options: str) -> FlatAgent:
     """Make the agent of a spec such as ``flat:worlds=40,rollout=greedy``."""
     known = {
         "worlds": count_option(1, MAX_WORLDS),
-        "rollout": choice_option(ROLLOUTS),
         "leaf": choice_option(LEAVES),
-        "threads": count_option(1, 256),
+        **SHARED_OPTIONS,
     }
     return FlatAgent(**parse_options("flat", options, known))

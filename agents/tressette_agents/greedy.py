@@ -121,6 +121,7 @@ class GreedyAgent(Agent):
     """Plays by this module's rules, the same card every time; plays every house."""
 
     spec = "greedy"
+    ignores_seed = True
 
     def act(self, view: View, seed: int) -> int:
         """Return a card from one view, interpreted; the seed is not used."""

@@ -14,14 +14,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tressette_agents.playouts import (
+from tressette_agents.options import (
+    DEFAULT_LEAF,
+    DEFAULT_ROLLOUT,
     LEAVES,
     ROLLOUTS,
-    SearchAgent,
+    SHARED_OPTIONS,
     choice_option,
     count_option,
-    suit_rows,
+    number_option,
+    spec_text,
 )
+from tressette_agents.playouts import SearchAgent, leaf_code, suit_rows
 from tressette_env.policies import parse_options
 from tressette_env.rulesets import RuleSet
 
@@ -53,8 +57,8 @@ class IsmctsAgent(SearchAgent):
         self,
         iterations: int = DEFAULT_ITERATIONS,
         explore: float = EXPLORE,
-        rollout: str = "counting",
-        leaf: str = "estimate",
+        rollout: str = DEFAULT_ROLLOUT,
+        leaf: str = DEFAULT_LEAF,
         threads: int = 0,
     ) -> None:
         super().__init__(threads)
@@ -62,10 +66,12 @@ class IsmctsAgent(SearchAgent):
         self.explore = explore
         self.rollout = rollout
         self.leaf = leaf
-        self.spec = f"ismcts:iterations={iterations}"
-        self.spec += f",explore={explore:g}" if explore != EXPLORE else ""
-        self.spec += f",rollout={rollout}" if rollout != "counting" else ""
-        self.spec += f",leaf={leaf}" if leaf != "estimate" else ""
+        others = {
+            "explore": (explore, EXPLORE),
+            "rollout": (rollout, DEFAULT_ROLLOUT),
+            "leaf": (leaf, DEFAULT_LEAF),
+        }
+        self.spec = spec_text("ismcts", {"iterations": iterations}, others)
         self._trees: list[tuple[npt.NDArray[np.generic], ...] | None] = [None] * self.threads
 
     def search(
@@ -77,7 +83,7 @@ class IsmctsAgent(SearchAgent):
         part: int,
     ) -> None:
         """See ``SearchAgent.search``."""
-        from tressette_agents import ismcts_kernels, search_kernels  # loads numba
+        from tressette_agents import ismcts_kernels  # loads numba
 
         tree = self._trees[part]
         if tree is None:
@@ -88,7 +94,6 @@ class IsmctsAgent(SearchAgent):
                 np.zeros(size, np.float64),
             )
             self._trees[part] = tree
-        is_estimated = self.leaf == "estimate" and rules.seats == 2
         ismcts_kernels.best_cards(
             views,
             rules.row,
@@ -96,7 +101,7 @@ class IsmctsAgent(SearchAgent):
             self.iterations,
             self.explore,
             ROLLOUTS.index(self.rollout),
-            search_kernels.ESTIMATE if is_estimated else search_kernels.PLAY_OUT,
+            leaf_code(self.leaf, rules.seats),
             suit_rows(),
             self._workspaces[part].arrays,
             tree,
@@ -105,23 +110,12 @@ class IsmctsAgent(SearchAgent):
         )
 
 
-def _weight(text: str) -> float:
-    try:
-        weight = float(text)
-    except ValueError:
-        weight = -1.0
-    if not 0.0 <= weight <= 100.0:
-        raise ValueError(f"expected a number from 0 to 100, got {text!r}")
-    return weight
-
-
 def make(options: str) -> IsmctsAgent:
     """Make the agent of a spec such as ``ismcts:iterations=1000``."""
     known = {
         "iterations": count_option(1, MAX_ITERATIONS),
-        "explore": _weight,
-        "rollout": choice_option(ROLLOUTS),
+        "explore": number_option(0, 100),
         "leaf": choice_option(LEAVES),
-        "threads": count_option(1, 256),
+        **SHARED_OPTIONS,
     }
     return IsmctsAgent(**parse_options("ismcts", options, known))

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from tressette_agents import counting, greedy, playouts, search_kernels, solver_kernels
 from tressette_agents.counting import cheapest_card
-from tressette_agents.playouts import rollout_card
-from tressette_agents.search_kernels import PLAY_OUT, deal_world, finish, plan_worlds
+from tressette_agents.playouts import PLAY_OUT, rollout_card
+from tressette_agents.search_kernels import deal_world, finish, plan_worlds
 from tressette_env import cards, rollouts, rules, worlds_kernels
 from tressette_env.cards import NUM_CARDS
 from tressette_env.compiling import compiled

@@ -1,10 +1,12 @@
 """``pimc:worlds=32``: perfect-information Monte Carlo with exact endings.
 
-For every legal card, plays sampled worlds by a quick rule until the stock is empty; the last ten
-tricks are then solved (``solver``). It chooses the card with the best mean margin; all cards meet
-the same worlds. For each world that is solved seven more are estimated, to steady the mean: what
-the solver finds beyond the estimate is added to the mean of the estimates, which leaves the
-expectation that of solved worlds. Once the stock is empty it plays exactly.
+For every legal card, plays sampled worlds by a quick rule until little is left, and solves the rest
+as if all cards were open: with two seats the last tricks with a draw and those after the stock
+(``solver_open``), with four the last tricks (``solver_partners``). It chooses the card with the
+best mean margin; all cards meet the same worlds. For each world that is solved seven more are only
+estimated, by the quick rule alone, to steady the mean: what the solver finds beyond the estimate is
+added to the mean of the estimates, which leaves the expectation that of solved worlds (a control
+variate). With two seats and the stock empty there is one world, and play is exact.
 
 ``pimc:ms=50`` deals worlds until the time for the decision is up, and so may choose another card
 on another run or machine; ``worlds=`` always chooses the same.
@@ -18,27 +20,74 @@ using Bridge card play", Artificial Intelligence 100, 1998).
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tressette_agents.endings import check_solvable, exact_cards
-from tressette_agents.playouts import ROLLOUTS, SearchAgent, choice_option, count_option, suit_rows
+from tressette_agents.endings import exact_cards
+from tressette_agents.options import (
+    DEFAULT_ROLLOUT,
+    ROLLOUTS,
+    SHARED_OPTIONS,
+    count_option,
+    spec_text,
+)
+from tressette_agents.playouts import SearchAgent, leaf_code, suit_rows
 from tressette_agents.solver import EndingSolver
 from tressette_env.cards import NUM_CARDS
-from tressette_env.errors import AgentSpecError
+from tressette_env.errors import AgentSpecError, RulesError
 from tressette_env.policies import parse_options
 from tressette_env.rulesets import RuleSet
 
-__all__ = ["PimcAgent", "make"]
+__all__ = ["PimcAgent", "SolvedWorlds", "check_most_wins", "make"]
 
 DEFAULT_WORLDS = 32
+DEFAULT_DRAWS = 1
+DEFAULT_TRICKS = 5
 MAX_WORLDS = 100_000
-_TABLE_BITS = 16
+MAX_DRAWS = 10
+MAX_TRICKS = 10
+
+
+def check_most_wins(spec: str, rules: RuleSet) -> None:
+    """Raise ``RulesError`` where less wins, which the solvers do not play."""
+    if rules.fewest_wins:
+        raise RulesError(
+            f"agent {spec!r} does not play {rules.name!r}: it solves for most thirds, and in "
+            "these rules less wins"
+        )
+
+
+class SolvedWorlds:
+    """One thread's solvers and the kernels that use them, made when they are first needed.
+
+    Parameters
+    ----------
+    draws : int
+        Two seats: tricks with a draw that are solved.
+    tricks : int
+        Four seats: tricks that are solved.
+    """
+
+    def __init__(self, draws: int, tricks: int) -> None:
+        self.depths = {2: draws, 4: tricks}
+        self._solvers: dict[int, tuple[npt.NDArray[np.int64], ...]] = {}
+
+    def kernels(self, seats: int) -> tuple[Any, int, tuple[npt.NDArray[np.int64], ...]]:
+        """Return the kernels' module for so many seats, how much it solves, and its arrays."""
+        module: Any
+        if seats == 2:
+            from tressette_agents import pimc_kernels as module  # loads numba
+        else:
+            from tressette_agents import pimc_partners_kernels as module
+        if seats not in self._solvers:
+            self._solvers[seats] = module.new_solver()
+        return module, self.depths[seats], self._solvers[seats]
 
 
 class PimcAgent(SearchAgent):
-    """Perfect-information Monte Carlo; plays houses of two seats in which more wins.
+    """Perfect-information Monte Carlo; plays houses in which more wins.
 
     Parameters
     ----------
@@ -47,7 +96,12 @@ class PimcAgent(SearchAgent):
     ms : int
         If not 0, milliseconds for each decision instead of a number of worlds.
     rollout : {"counting", "greedy"}
-        Who plays until the stock is empty.
+        Who plays until a world is solved.
+    draws : int
+        Two seats: tricks with a draw that are solved, besides those after the stock; where any card
+        may be played (R6), only for decisions in these tricks.
+    tricks : int
+        Four seats: tricks that are solved.
     threads : int
         Most threads for one call; 0: one for each core.
     """
@@ -56,21 +110,27 @@ class PimcAgent(SearchAgent):
         self,
         worlds: int = DEFAULT_WORLDS,
         ms: int = 0,
-        rollout: str = "counting",
+        rollout: str = DEFAULT_ROLLOUT,
+        draws: int = DEFAULT_DRAWS,
+        tricks: int = DEFAULT_TRICKS,
         threads: int = 0,
     ) -> None:
         super().__init__(threads)
         self.worlds = worlds
         self.ms = ms
         self.rollout = rollout
-        effort = f"ms={ms}" if ms else f"worlds={worlds}"
-        self.spec = f"pimc:{effort}" + (f",rollout={rollout}" if rollout != "counting" else "")
-        self._solvers = [EndingSolver() for _ in range(self.threads)]
-        self._tables: list[npt.NDArray[np.int64] | None] = [None] * self.threads
+        others = {
+            "rollout": (rollout, DEFAULT_ROLLOUT),
+            "draws": (draws, DEFAULT_DRAWS),
+            "tricks": (tricks, DEFAULT_TRICKS),
+        }
+        self.spec = spec_text("pimc", {"ms": ms} if ms else {"worlds": worlds}, others)
+        self._endings = [EndingSolver() for _ in range(self.threads)]
+        self._solved = [SolvedWorlds(draws, tricks) for _ in range(self.threads)]
 
     def check_rules(self, rules: RuleSet) -> None:
-        """Raise ``RulesError`` unless two seats play for most."""
-        check_solvable(self.spec, rules)
+        """Raise ``RulesError`` where less wins."""
+        check_most_wins(self.spec, rules)
 
     def search(
         self,
@@ -81,52 +141,38 @@ class PimcAgent(SearchAgent):
         part: int,
     ) -> None:
         """See ``SearchAgent.search``."""
-        to_act = views["legal"] != 0
-        at = np.flatnonzero(to_act & (views["stock_left"] == 0))
+        is_ending = (views["stock_left"] == 0) & (rules.seats == 2)
+        at = np.flatnonzero((views["legal"] != 0) & is_ending)
         if len(at):
-            chosen[at] = exact_cards(views[at], self._solvers[part])
-        at = np.flatnonzero(to_act & (views["stock_left"] != 0))
-        if len(at):
-            chosen[at] = self._stock_cards(views[at], rules, seeds[at], part)
+            chosen[at] = exact_cards(views[at], self._endings[part])
+        for row in np.flatnonzero((views["legal"] != 0) & ~is_ending):
+            chosen[row] = self._card(views[row], rules, int(seeds[row]), part)
 
-    def _stock_cards(
-        self,
-        views: npt.NDArray[np.void],
-        rules: RuleSet,
-        seeds: npt.NDArray[np.int64],
-        part: int,
-    ) -> npt.NDArray[np.int64]:
+    def _card(self, view: np.void, rules: RuleSet, seed: int, part: int) -> int:
         from tressette_agents import search_kernels  # loads numba
-        from tressette_agents.solver_search import new_table
+        from tressette_agents.pimc_kernels import SPREAD
 
-        if self._tables[part] is None:
-            self._tables[part] = new_table(_TABLE_BITS)
-        chosen = np.empty(len(views), np.int64)
+        legal = int(view["legal"])
+        if legal & legal - 1 == 0:
+            return legal.bit_length() - 1
+        kernels, depth, solver = self._solved[part].kernels(rules.seats)
+        is_free = rules.seats == 2 and not rules.follow_always
+        if is_free and view["stock_left"] > 2 * depth:
+            depth = 0  # where any card may be played, it costs much and gains nothing before
+        leaf = leaf_code("estimate", rules.seats)
+        rollout, rule = ROLLOUTS.index(self.rollout), rules.row[0]
+        arrays = self._workspaces[part].arrays
         totals = np.zeros(NUM_CARDS, np.int64)
-        spread = search_kernels.SPREAD
-        how = (
-            ROLLOUTS.index(self.rollout),
-            search_kernels.EXACT,
-            suit_rows(),
-            self._tables[part],
-            self._workspaces[part].arrays,
-            totals,
-        )
-        if not self.ms:
-            search_kernels.best_cards(views, rules.row, seeds, spread * self.worlds, *how, chosen)
-            return chosen
-        for row, (view, seed) in enumerate(zip(views, seeds, strict=True)):
-            end = time.perf_counter() + self.ms / 1000
-            totals[:] = 0
-            is_possible = 1
-            dealt = 0
-            while is_possible and (dealt == 0 or time.perf_counter() < end):
-                is_possible = search_kernels.add_worlds(
-                    view, rules.row[0], seed, dealt, dealt + spread, *how
-                )
-                dealt += spread
-            chosen[row] = search_kernels.best_total(view["legal"], totals) if is_possible else -2
-        return chosen
+        step = SPREAD if self.ms else SPREAD * self.worlds
+        end = time.perf_counter() + self.ms / 1000
+        dealt = 0
+        while dealt == 0 or time.perf_counter() < end:
+            which = (view, rule, seed, dealt, dealt + step, rollout)
+            if not search_kernels.add_worlds(*which, leaf, suit_rows(), arrays, totals):
+                return -2
+            kernels.add_corrections(*which, depth, solver, arrays, totals)
+            dealt += step
+        return int(search_kernels.best_total(legal, totals))
 
 
 def make(options: str) -> PimcAgent:
@@ -134,8 +180,9 @@ def make(options: str) -> PimcAgent:
     known = {
         "worlds": count_option(1, MAX_WORLDS),
         "ms": count_option(1, 3_600_000),
-        "rollout": choice_option(ROLLOUTS),
-        "threads": count_option(1, 256),
+        "draws": count_option(0, MAX_DRAWS),
+        "tricks": count_option(1, MAX_TRICKS),
+        **SHARED_OPTIONS,
     }
     given = parse_options("pimc", options, known)
     if "ms" in given and "worlds" in given:

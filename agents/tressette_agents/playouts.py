@@ -1,9 +1,9 @@
-"""What the search agents share: the quick rules that play on in a world, threads, and options."""
+"""What the agents that search share: the quick rules that play on in a world, and threads."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tressette_agents.counting import counting_card
 from tressette_agents.greedy import greedy_card
+from tressette_agents.options import ROLLOUTS
 from tressette_env.errors import OptionError
 from tressette_env.policies import Agent
 from tressette_env.rollouts import Workspace, view_error
@@ -21,18 +22,19 @@ from tressette_env.rulesets import RuleSet
 from tressette_env.view import View
 
 __all__ = [
-    "LEAVES",
-    "ROLLOUTS",
+    "ESTIMATE",
+    "PLAY_OUT",
     "SearchAgent",
-    "choice_option",
-    "count_option",
+    "leaf_code",
     "rollout_card",
     "suit_rows",
 ]
 
-ROLLOUTS = ("counting", "greedy")
-LEAVES = ("estimate", "play")
-_GREEDY = 1  # place in ROLLOUTS
+# How the value of a line of play is found: a quick rule plays on ...
+PLAY_OUT = 0  # ... to the end of the deal;
+ESTIMATE = 1  # two seats: ... until the stock is empty; the rest is the solver's first guess.
+
+_GREEDY = ROLLOUTS.index("greedy")
 _ROWS_A_THREAD = 8  # fewer views are not worth another thread
 
 
@@ -43,26 +45,9 @@ def rollout_card(view: Any, rules: Any, rollout: int) -> int:
     return counting_card(view, rules)
 
 
-def count_option(least: int, most: int) -> Callable[[str], int]:
-    """Reader of an option that is a whole number within bounds."""
-
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-            raise ValueError(f"expected a whole number from {least} to {most}, got {text!r}")
-        return int(text)
-
-    return read
-
-
-def choice_option(choices: tuple[str, ...]) -> Callable[[str], str]:
-    """Reader of an option that is one of some words."""
-
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}; got {text!r}")
-        return text
-
-    return read
+def leaf_code(leaf: str, seats: int) -> int:
+    """How lines end for an option of ``LEAVES``; with four seats there is nothing to estimate."""
+    return ESTIMATE if leaf == "estimate" and seats == 2 else PLAY_OUT
 
 
 @cache
@@ -79,7 +64,7 @@ def _available_cores() -> int:
     return os.cpu_count() or 1
 
 
-class SearchAgent(Agent):
+class SearchAgent(Agent, ABC):
     """Base of the agents that search worlds: shares a call's views among threads.
 
     A subclass defines ``search``. What it answers depends on the view and the seed, never on the
@@ -96,6 +81,7 @@ class SearchAgent(Agent):
         self._pool: ThreadPoolExecutor | None = None
         self._workspaces = [Workspace() for _ in range(self.threads)]
 
+    @abstractmethod
     def search(
         self,
         views: npt.NDArray[np.void],
@@ -108,7 +94,6 @@ class SearchAgent(Agent):
 
         ``part`` is the number of the thread: no two calls at the same time share it.
         """
-        raise NotImplementedError
 
     def act(self, view: View, seed: int) -> int:
         """Return a card from one view; -1 if the seat is not to act.

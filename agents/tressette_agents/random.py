@@ -68,6 +68,11 @@ class RandomAgent(Agent):
         _compiled()(np.ascontiguousarray(views), np.ascontiguousarray(seeds, np.int64), chosen)
         return chosen
 
+    def probabilities(self, views: npt.NDArray[np.void], rules: RuleSet) -> npt.NDArray[np.float64]:
+        """Return the same probability for every legal card; see ``random_card`` for how nearly."""
+        legal = views["legal"][:, None] >> np.arange(rules.num_actions) & 1
+        return np.asarray(legal / legal.sum(1, keepdims=True), np.float64)
+
 
 def make(options: str) -> RandomAgent:
     """Make the agent of a spec ``random``; it has no options."""

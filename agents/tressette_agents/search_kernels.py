@@ -1,7 +1,7 @@
-"""The compiled loops of the agents that search worlds one by one: ``flat`` and ``pimc``.
+"""The compiled loops over worlds that are played on by a quick rule; ``flat`` is nothing else.
 
 Importing this module loads numba; the first call on a fresh machine compiles for some seconds.
-Names: ``arrays`` are those of a ``rollouts.Workspace``; ``rows`` and ``table`` the solver's.
+Names: ``arrays`` are those of a ``rollouts.Workspace``; ``rows`` the solver's table of suits.
 """
 
 from __future__ import annotations
@@ -12,17 +12,13 @@ from typing import Any, TypeVar
 
 from tressette_agents import counting, greedy, playouts, solver_kernels
 from tressette_agents.counting import cheapest_card
-from tressette_agents.playouts import rollout_card
+from tressette_agents.playouts import PLAY_OUT, rollout_card
 from tressette_env import cards, rollouts, rules, worlds_kernels
 from tressette_env.cards import NUM_CARDS, set_worth
 from tressette_env.compiling import compiled
 from tressette_env.rulesets import LAST_TRICK_THIRDS
 
 __all__ = [
-    "ESTIMATE",
-    "EXACT",
-    "PLAY_OUT",
-    "SPREAD",
     "add_worlds",
     "best_cards",
     "best_total",
@@ -32,12 +28,6 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-# How the value of a line of play is found: a quick rule plays on ...
-PLAY_OUT = 0  # ... to the end of the deal;
-ESTIMATE = 1  # two seats: ... until the stock is empty; the rest is the solver's first guess;
-EXACT = 2  # two seats: ... likewise, and some of the guesses are corrected by the solver.
-SPREAD = 8  # worlds of which one is solved
 
 
 def _compiled(function: Function) -> Function:
@@ -53,23 +43,19 @@ deal_world = _compiled(rollouts.deal_world)
 def _estimate(own: int, other: int, rows: Any) -> int:
     """Thirds that the leader of an ending is likely to take."""
     most = set_worth(own | other) + LAST_TRICK_THIRDS
-    return min(max(solver_kernels._guess(own, other, rows), 0), most)
+    return min(max(solver_kernels.guess(own, other, rows), 0), most)
 
 
 @_compiled
-def finish(line: Any, rule: Any, looks: Any, rollout: int, leaf: int, rows: Any) -> bool:
-    """Play a line on by a quick rule until both sides' thirds of the deal are known, or estimated.
-
-    Returns whether an ending has been estimated, its cards unplayed.
-    """
+def finish(line: Any, rule: Any, looks: Any, rollout: int, leaf: int, rows: Any) -> None:
+    """Play a line on by a quick rule until both sides' thirds of the deal are known, or guessed."""
     while not rollouts.is_finished(line, rule):
         if leaf != PLAY_OUT and rollouts.stock_is_empty(line, rule):
             own, other = rollouts.ending_cards(line)
             rollouts.add_ending(line, _estimate(own, other, rows))
-            return True
+            return
         rollouts.look(line, rule, looks)
         rollouts.play(line, rule, rollout_card(looks[0], rule, rollout))
-    return False
 
 
 @_compiled
@@ -82,15 +68,10 @@ def add_worlds(
     rollout: int,
     leaf: int,
     rows: Any,
-    table: Any,
     arrays: Any,
     totals: Any,
 ) -> int:
     """Add margins of worlds ``first`` to ``end - 1`` to ``totals`` (int64[40]), card by card.
-
-    With ``EXACT`` every ending is estimated, and in one world of ``SPREAD`` also solved: the
-    difference counts ``SPREAD`` times. The sum is that of exact values in expectation, and varies
-    less than a sum over the solved ones alone (a control variate).
 
     Returns 0 if no deal can have shown the view, else 1.
     """
@@ -103,15 +84,8 @@ def add_worlds(
             if view.legal >> card & 1:
                 rollouts.copy_world(world, line)
                 rollouts.play(line, rule, card)
-                is_estimated = finish(line, rule, looks, rollout, leaf, rows)
+                finish(line, rule, looks, rollout, leaf, rows)
                 totals[card] += rollouts.margin(line, rule, view.seat)
-                if is_estimated and leaf == EXACT and number % SPREAD == 0:
-                    own, other = rollouts.ending_cards(line)
-                    more = solver_kernels.ending_value(
-                        own, other, solver_kernels.TO_LEAD, rows, table
-                    ) - _estimate(own, other, rows)
-                    sign = 2 if rollouts.mover(line) == view.seat else -2
-                    totals[card] += SPREAD * sign * more
     return 1
 
 
@@ -137,7 +111,6 @@ def best_cards(
     rollout: int,
     leaf: int,
     rows: Any,
-    table: Any,
     arrays: Any,
     totals: Any,
     out: Any,
@@ -152,7 +125,7 @@ def best_cards(
         # With two seats and the stock empty there is only one world.
         count = 1 if rule.seats == 2 and view.stock_left == 0 else num_worlds
         totals[:] = 0
-        if add_worlds(view, rule, seeds[row], 0, count, rollout, leaf, rows, table, arrays, totals):
+        if add_worlds(view, rule, seeds[row], 0, count, rollout, leaf, rows, arrays, totals):
             out[row] = best_total(view.legal, totals)
         else:
             out[row] = -2

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tressette_agents import solver_kernels, solver_open_search, solver_search, solver_table
-from tressette_agents.solver_kernels import TO_LEAD, _guess
+from tressette_agents.solver_kernels import TO_LEAD, guess
 from tressette_agents.solver_open_search import best_among, legal_set, next_stock, open_takes
 from tressette_agents.solver_table import dearest_of
 from tressette_env import cards
@@ -65,7 +65,7 @@ def _leader_value(
     """Thirds that the leader takes, which are known to lie between two bounds."""
     rest = _rest(own, other, place, stock)
     drawn = rest - _rest(own, other, len(stock), stock)
-    target = _guess(own, other, rows) + (drawn + 1) // 2
+    target = guess(own, other, rows) + (drawn + 1) // 2
     while lower < upper:
         target = min(max(target, lower + 1), upper)
         if open_takes(own, other, place, target, rest, follow, stock, rows, table, seen, scratch):

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tressette_agents import solver_kernels, solver_search, solver_table
-from tressette_agents.solver_kernels import _guess
+from tressette_agents.solver_kernels import guess
 from tressette_agents.solver_search import takes
 from tressette_agents.solver_table import (
     ACES,
@@ -139,10 +139,10 @@ def _after(own: int, other: int, place: int, card: int, reply: int, stock: Any, 
     if reply & suit_around(card) and reply > card:
         other |= 1 << stock[place]
         own |= 1 << stock[place + 1]
-        return set_worth(own | other) - _guess(other, own, rows) - gain
+        return set_worth(own | other) - guess(other, own, rows) - gain
     own |= 1 << stock[place]
     other |= 1 << stock[place + 1]
-    return gain + _guess(own, other, rows)
+    return gain + guess(own, other, rows)
 
 
 @_compiled

@@ -26,7 +26,7 @@ from tressette_env.cards import NUM_SUITS, bit_count, set_worth
 from tressette_env.compiling import compiled
 from tressette_env.rulesets import LAST_TRICK_THIRDS
 
-__all__ = ["partners_card_values", "partners_values"]
+__all__ = ["partners_card_values", "partners_value", "partners_values"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -148,6 +148,14 @@ def _turn_of(leader: int, on_table: Any) -> int:
 
 
 @_compiled
+def partners_value(hands: Any, leader: int, on_table: Any, memory: Any) -> int:
+    """Thirds for the side of the seat to act; for compiled functions, which check the cards."""
+    rest = _rest(memory, hands, on_table)
+    value = _value(memory, leader, on_table, 0)
+    return value if _turn_of(leader, on_table) & 1 == 0 else rest - value
+
+
+@_compiled
 def partners_values(hands: Any, leaders: Any, on_tables: Any, out: Any, memory: Any) -> None:
     """Thirds for the side to act of each position into ``out`` (int64[N]).
 
@@ -155,10 +163,7 @@ def partners_values(hands: Any, leaders: Any, on_tables: Any, out: Any, memory: 
     trick, ``on_tables`` int64[N, 3] the cards on the table in their order, then -1.
     """
     for row in range(len(out)):
-        rest = _rest(memory, hands[row], on_tables[row])
-        value = _value(memory, leaders[row], on_tables[row], 0)
-        is_ours = _turn_of(leaders[row], on_tables[row]) & 1 == 0
-        out[row] = value if is_ours else rest - value
+        out[row] = partners_value(hands[row], leaders[row], on_tables[row], memory)
 
 
 @_compiled

@@ -94,6 +94,10 @@ def evaluate(
         int | None,
         typer.Option(help="Shuffles, each played in both seatings.  [2000; --ladder: 1000]"),
     ] = None,
+    slow_deals: Annotated[
+        int | None,
+        typer.Option(help="With --ladder: for pairings of pimc.  [as --deals]"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the deals and of the agents' dice.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     ladder: Annotated[
@@ -107,13 +111,37 @@ def evaluate(
     from tressette_train import evaluate_command
 
     if ladder:
-        evaluate_command.run_ladder(agents or [], rules, deals, seed, as_json, write)
+        evaluate_command.run_ladder(agents or [], rules, deals, slow_deals, seed, as_json, write)
         return
+    if slow_deals is not None:
+        raise typer.BadParameter("--slow-deals goes with --ladder")
     if write is not None:
         raise typer.BadParameter("--write goes with --ladder")
     evaluate_command.run(
         agents or [], rules or "playmore", 2000 if deals is None else deals, seed, as_json
     )
+
+
+@app.command()
+def exploit(
+    agent: Annotated[str | None, typer.Argument(help="Spec of an agent, like greedy.")] = None,
+    rules: Annotated[str, typer.Option(help="Preset of a reduced deck.")] = "mini_2x4",
+    equilibrium: Annotated[
+        bool, typer.Option("--equilibrium", help="The reference equilibrium, no agent.")
+    ] = False,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Cards a view to estimate a policy that cannot be read.")
+    ] = 16,
+    until: Annotated[
+        float,
+        typer.Option(min=1e-6, help="Exploitability at which the equilibrium is near enough."),
+    ] = 0.001,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compute exactly what a best response wins from an agent, in a reduced deck."""
+    from tressette_train.exploit import command
+
+    command.run(agent, equilibrium, rules, samples, until, as_json)
 
 
 @app.command()
@@ -158,20 +186,22 @@ def train(
 def bench(
     rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
     tables: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Numbers of tables, 1 to 65536.")
+        str | None, typer.Option(metavar="N,N,...", help="Numbers of tables. [default: 1 to 65536]")
     ] = None,
     threads: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Numbers of threads. [default: 1,2]")
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="GROUP,...", help="Some of: batch,environments,learning,startup."),
+        typer.Option(metavar="GROUP,...", help="Some of: batch, environments, learning, startup."),
     ] = None,
     repeats: Annotated[int | None, typer.Option(help="Samples of each row. [default: 5]")] = None,
     seconds: Annotated[
         float | None, typer.Option(help="Least length of a sample. [default: 0.3]")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows, fewer samples.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer rows and samples: about 2 minutes.")
+    ] = False,
     peers: Annotated[
         bool, typer.Option("--peers", help="Also OpenSpiel, RLCard, PettingZoo's classic games.")
     ] = False,

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tressette_env.errors import ConfigError, TressetteError, did_you_mean, shown
-from tressette_env.policies import make_agent
+from tressette_env.policies import as_agent
 from tressette_env.rulesets import get_rules
 from tressette_train.config import TrainConfig
 
@@ -235,7 +235,7 @@ def _check_benchmark(config: TrainConfig, source: _Source) -> TrainConfig:
     """Make the agents of the measurement after training: better refused now than then."""
     for index, spec in enumerate(config.benchmark.agents):
         try:
-            make_agent(spec).check_rules(get_rules(config.rules))
+            as_agent(spec).check_rules(get_rules(config.rules))
         except TressetteError as error:
             place = source.place(("benchmark", "agents", index))
             raise ConfigError(f"{place}: benchmark.agents: {error}") from error

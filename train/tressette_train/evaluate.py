@@ -25,7 +25,15 @@ from tressette_env.rulesets import RuleSet, get_rules
 from tressette_train.intervals import Interval, mean_interval
 from tressette_train.match_play import PairedDeals, play_pairing
 
-__all__ = ["MAX_DEALS", "PairingResult", "cards_to_play", "evaluate", "summarise", "versions"]
+__all__ = [
+    "MAX_DEALS",
+    "PairingResult",
+    "cards_to_play",
+    "check_rules",
+    "evaluate",
+    "summarise",
+    "versions",
+]
 
 MAX_DEALS = 100_000_000  # of a pairing: days of playing, and gigabytes of margins
 
@@ -38,6 +46,8 @@ class PairingResult:
     ----------
     agent, opponent : str
         Specs.
+    agent_cheats, opponent_cheats : bool
+        Whether it was shown hidden cards: the margin is a bound then, and no comparison.
     rules : str
         Name of the rule set.
     deals : int
@@ -61,6 +71,8 @@ class PairingResult:
 
     agent: str
     opponent: str
+    agent_cheats: bool
+    opponent_cheats: bool
     rules: str
     deals: int
     seed: int
@@ -79,6 +91,8 @@ class PairingResult:
         return {
             "agent": self.agent,
             "opponent": self.opponent,
+            "agent_cheats": self.agent_cheats,
+            "opponent_cheats": self.opponent_cheats,
             "rules": self.rules,
             "deals": self.deals,
             "seed": self.seed,
@@ -144,9 +158,9 @@ def evaluate(
     _check_count(deals, "deals", 2, MAX_DEALS)
     _check_count(batch_size, "batch_size", 1)
     check_seed(seed)
-    made = [as_agent(agent) for agent in agents]
+    made = [as_agent(agent, may_cheat=True) for agent in agents]
     for agent in made:
-        _check_rules(agent, house)
+        check_rules(agent, house)
     return [
         summarise(
             first,
@@ -181,6 +195,8 @@ def summarise(
     return PairingResult(
         agent=agent.spec,
         opponent=opponent.spec,
+        agent_cheats=agent.cheats,
+        opponent_cheats=opponent.cheats,
         rules=rules.name,
         deals=len(won),
         seed=seed,
@@ -215,7 +231,7 @@ def versions() -> dict[str, Any]:
     }
 
 
-def _check_rules(agent: Agent, house: RuleSet) -> None:
+def check_rules(agent: Agent, house: RuleSet) -> None:
     """Ask an agent whether it plays the rules; how it fails at that is told, too."""
     try:
         agent.check_rules(house)

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from tressette_env.errors import OptionError
 from tressette_env.rulesets import get_rules
 from tressette_train.evaluate import PairingResult, cards_to_play, evaluate, versions
-from tressette_train.ladder import HOUSES, RUNGS, climb, ladder_page
+from tressette_train.ladder import HOUSES, RUNGS, cards_to_climb, climb, ladder_page
 from tressette_train.tables import results_table
 
 __all__ = ["results_json", "run", "run_ladder"]
@@ -42,6 +42,7 @@ def run_ladder(
     agents: Sequence[str],
     rules: str | None,
     deals: int | None,
+    slow_deals: int | None,
     seed: int,
     as_json: bool,
     write: Path | None,
@@ -56,6 +57,8 @@ def run_ladder(
         Presets, separated by commas; by default those of the kit's ladder.
     deals : int, optional
         For each pairing.
+    slow_deals : int, optional
+        For each pairing with a rung that takes many milliseconds for a card.
     seed : int
     as_json : bool
     write : Path, optional
@@ -71,11 +74,16 @@ def run_ladder(
     count = 1000 if deals is None else deals
     command = ["tressette", "eval", *agents, "--ladder"]
     command += ["--rules", ",".join(house.name for house in houses)]
-    command += ["--deals", str(count), "--seed", str(seed)]
+    command += ["--deals", str(count)]
+    command += [] if slow_deals is None else ["--slow-deals", str(slow_deals)]
+    command += ["--seed", str(seed)]
     began = time.monotonic()
-    total = sum(cards_to_play(len(rungs), house, count) for house in houses)
+    total = sum(cards_to_climb(rungs, house, count, slow_deals) for house in houses)
     with _progress(total) as advance:
-        ladders = [climb(rungs, house, count, seed, on_progress=advance) for house in houses]
+        ladders = [
+            climb(rungs, house, count, seed, slow_deals=slow_deals, on_progress=advance)
+            for house in houses
+        ]
     page = ladder_page(ladders, shlex.join(command), time.monotonic() - began)
     if write is not None:
         try:

@@ -7,6 +7,7 @@ with the one below it; where its whole interval is not above 0, the page says so
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,9 +15,19 @@ from tressette_env.errors import OptionError
 from tressette_env.policies import as_agent
 from tressette_env.rulesets import RuleSet, get_rules
 from tressette_train.bench.machine import describe_machine
-from tressette_train.evaluate import PairingResult, evaluate, versions
+from tressette_train.evaluate import PairingResult, cards_to_play, check_rules, evaluate, versions
 
-__all__ = ["HOUSES", "RUNGS", "LadderResult", "Step", "climb", "ladder_page", "steps"]
+__all__ = [
+    "HOUSES",
+    "RUNGS",
+    "LadderResult",
+    "Step",
+    "cards_to_climb",
+    "climb",
+    "is_slow",
+    "ladder_page",
+    "steps",
+]
 
 RUNGS = (
     "random",
@@ -28,6 +39,8 @@ RUNGS = (
     "ismcts:iterations=2000+endings",
 )
 HOUSES = ("playmore", "gamelake", "cuperativa")
+
+_SLOW = ("pimc",)  # names of agents that take many milliseconds for a card
 
 
 @dataclass(frozen=True)
@@ -67,12 +80,32 @@ class Step:
         return self.result.margin_thirds.low > 0
 
 
+def is_slow(spec: str) -> bool:
+    """Whether a rung's pairings are those that ``slow_deals`` of ``climb`` is for."""
+    return spec.partition(":")[0] in _SLOW
+
+
+def cards_to_climb(
+    rungs: Sequence[str], rules: RuleSet, deals: int, slow_deals: int | None = None
+) -> int:
+    """Cards that ``climb`` plays in all, for a progress bar."""
+    return sum(
+        cards_to_play(2, rules, _deals_for(pair, deals, slow_deals))
+        for pair in itertools.combinations(rungs, 2)
+    )
+
+
+def _deals_for(specs: Sequence[str], deals: int, slow_deals: int | None) -> int:
+    return slow_deals if slow_deals is not None and any(map(is_slow, specs)) else deals
+
+
 def climb(
     rungs: Sequence[str],
     rules: str | RuleSet,
     deals: int,
     seed: int,
     *,
+    slow_deals: int | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> LadderResult:
     """Play every rung against every lower one.
@@ -85,6 +118,8 @@ def climb(
     deals : int
         Shuffles for each pairing, each played in both seatings.
     seed : int
+    slow_deals : int, optional
+        Shuffles for pairings with a rung that ``is_slow``; by default as many as for the others.
     on_progress : callable, optional
         As for ``evaluate``.
 
@@ -98,8 +133,13 @@ def climb(
     names = tuple(agent.spec for agent in agents)
     if len(set(names)) < len(names) or len(names) < 2:
         raise OptionError(f"ladder: expected at least two different agents, got {', '.join(names)}")
+    for agent in agents:
+        check_rules(agent, house)
+    results = []
     # The strongest first, so that every result is that of the higher rung.
-    results = evaluate(agents[::-1], house, deals, seed, on_progress=on_progress)
+    for pair in itertools.combinations(agents[::-1], 2):
+        count = _deals_for([agent.spec for agent in pair], deals, slow_deals)
+        results += evaluate(pair, house, count, seed, on_progress=on_progress)
     return LadderResult(house, names, tuple(results))
 
 
@@ -136,13 +176,24 @@ def ladder_page(ladders: Sequence[LadderResult], command: str, seconds: float) -
         command,
         "```",
         "",
-        f"with {first.deals} deals of seed {first.seed} for each cell, in {_duration(seconds)} on "
-        f"{_machine()}, {datetime.date.today().isoformat()}.",
+        f"with {_deals_text(ladders)} of seed {first.seed} for each cell, in {_duration(seconds)} "
+        f"on {_machine()}, {datetime.date.today().isoformat()}.",
         "Versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()) + ".",
     ]
     for ladder in ladders:
         lines += ["", f"## {ladder.rules.name}", "", *_matrix(ladder), "", *_verdicts(ladder)]
     return "\n".join(lines) + "\n"
+
+
+def _deals_text(ladders: Sequence[LadderResult]) -> str:
+    """Deals of a cell, in words; fewer with a slow rung are told."""
+    counts: dict[bool, int] = {}
+    for result in (result for ladder in ladders for result in ladder.results):
+        counts[is_slow(result.agent) or is_slow(result.opponent)] = result.deals
+    if len(set(counts.values())) == 1:
+        return f"{next(iter(counts.values()))} deals"
+    names = " or ".join(f"`{name}`" for name in _SLOW)
+    return f"{counts[False]} deals ({counts[True]} in rows and columns of {names})"
 
 
 def _matrix(ladder: LadderResult) -> list[str]:

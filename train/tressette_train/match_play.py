@@ -120,7 +120,10 @@ class _Pairing:
         leads = sides_of(np.concatenate([table.seats for table in tables])) == sides
         for _ply in range(self.rules.deck_size):
             views = np.concatenate([table.views() for table in tables])
-            cards = self._choose(views, numbers, sides)
+            states = None
+            if self.first.cheats or self.second.cheats:
+                states = np.concatenate([table.states for table in tables])
+            cards = self._choose(views, states, numbers, sides)
             steps = [
                 table.play(chosen) for table, chosen in zip(tables, np.split(cards, 2), strict=True)
             ]
@@ -133,12 +136,13 @@ class _Pairing:
     def _choose(
         self,
         views: npt.NDArray[np.void],
+        states: npt.NDArray[np.void] | None,
         numbers: npt.NDArray[np.int64],
         sides: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.int64]:
         """Ask each agent for the cards of the tables where it is to act, one call each.
 
-        ``sides`` (int64[B]) are the first agent's.
+        ``sides`` (int64[B]) are the first agent's; ``states`` are there for one that cheats.
         """
         to_act = sides_of(views["seat"])
         plies = views["ply"].astype(np.int64)
@@ -150,18 +154,20 @@ class _Pairing:
         for agent, is_asked in ((self.first, to_act == sides), (self.second, to_act != sides)):
             at = np.flatnonzero(is_asked)
             if len(at):
-                cards[at] = self._ask(agent, views[at], seeds[at], numbers[at])
+                true = states[at] if states is not None and agent.cheats else None
+                cards[at] = self._ask(agent, views[at], true, seeds[at], numbers[at])
         return cards
 
     def _ask(
         self,
         agent: Agent,
         views: npt.NDArray[np.void],
+        states: npt.NDArray[np.void] | None,
         seeds: npt.NDArray[np.int64],
         numbers: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.int64]:
         try:
-            return ask(agent, views, self.rules, seeds)
+            return ask(agent, views, self.rules, seeds, states)
         except AgentFailedError as error:
             where = self._where(int(numbers[error.row]))
             raise AgentFailedError(f"{error}; {where}", error.row) from error

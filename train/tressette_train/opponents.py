@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tressette_agents.networks import PolicyNetwork
-from tressette_env.policies import Agent, make_agent
+from tressette_env.policies import Agent, as_agent
 from tressette_env.rulesets import RuleSet
 from tressette_train.config import OpponentsConfig
 
@@ -86,7 +86,7 @@ class OpponentPool:
         if config.share > 0:
             for spec, weight in config.agents.items():
                 if weight > 0:
-                    agents[spec] = make_agent(spec)
+                    agents[spec] = as_agent(spec)
                     agents[spec].check_rules(rules)
         return cls(config, agents)
 

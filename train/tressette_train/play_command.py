@@ -21,7 +21,7 @@ from tressette_env.card_notation import card_name, card_text, parse_card
 from tressette_env.cards import NUM_CARDS, card_list, sort_cards
 from tressette_env.errors import AgentFailedError, NotationError, OptionError, shown
 from tressette_env.match import house_score
-from tressette_env.policies import Agent, decision_seed, make_agent
+from tressette_env.policies import Agent, as_agent, decision_seed
 from tressette_env.rules import side_of
 from tressette_env.rulesets import get_rules
 from tressette_env.tressette_v0 import raw_env
@@ -88,7 +88,7 @@ def run(
     house = get_rules(rules)
     if not 0 <= seat < house.seats:
         raise OptionError(f"seat: expected 0 to {house.seats - 1} for {house.name}, got {seat}")
-    agent = make_agent(against)
+    agent = as_agent(against)
     agent.check_rules(house)
     table = raw_env(rules=house, episode="match" if match else "deal", reveal=reveal)
     table.reset(seed=seed)

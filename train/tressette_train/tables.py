@@ -38,7 +38,7 @@ class ResultsTable:
             return
         yield Text(f"{_title(self.results)}\n", overflow="fold")
         for result in self.results:
-            yield Text(f"{result.agent} against {result.opponent}", overflow="fold")
+            yield Text(" against ".join(_names(result)), overflow="fold")
             for name, figure in _figures(result).items():
                 one_line = f"  {name} {figure}"
                 fits = len(one_line) <= options.max_width
@@ -72,7 +72,7 @@ def _table(results: Sequence[PairingResult]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for result in results:
         # A spec is no markup: learned:runs/[a] keeps its brackets.
-        names = Text(result.agent), Text(result.opponent)
+        names = map(Text, _names(result))
         table.add_row(*names, *_figures(result).values())
     return table
 
@@ -84,11 +84,20 @@ def _table_width(results: Sequence[PairingResult]) -> int:
     names = [
         min(_NAME_WIDTH, max(len(column), *(len(spec) for spec in specs)))
         for column, specs in (
-            ("agent", [result.agent for result in results]),
-            ("opponent", [result.opponent for result in results]),
+            ("agent", [_names(result)[0] for result in results]),
+            ("opponent", [_names(result)[1] for result in results]),
         )
     ]
     return sum(figures) + sum(names) + _GAP * (len(figures) + 2) + 1
+
+
+def _names(result: PairingResult) -> tuple[str, str]:
+    """Specs of a pairing, marked where an agent was shown hidden cards."""
+    mark = " (cheats)"
+    return (
+        result.agent + mark * result.agent_cheats,
+        result.opponent + mark * result.opponent_cheats,
+    )
 
 
 def _figures(result: PairingResult) -> dict[str, str]:

@@ -157,19 +157,13 @@ class Trainer:
         DivergedError
             If a gradient is not finite; the checkpoint from before that update is kept.
         """
-        with self.folder.locked(), self._opened_log() as log:
+        with self.folder.locked(), self.opened_log() as log:
             with ShardWorkers(self._choose_threads()) as workers:
                 self.save()
                 self._warm_up(workers)
                 self.display.begin(self.counters)
                 while not self.is_finished and not self.stop_requested:
-                    started = time.perf_counter()
-                    groups = self._seat_opponents()
-                    experiences = self._collect(workers, groups)
-                    stats = self._improve(workers, experiences)
-                    seconds = time.perf_counter() - started
-                    self._count(experiences, seconds)
-                    self._log(log, experiences, stats, seconds)
+                    self.run_update(workers, log)
                     if self._is_due(self.config.ppo.magnet_every) and self.ppo.magnet is not None:
                         self.ppo.renew_magnet()
                     if self._is_due(self.config.opponents.snapshot_every):
@@ -178,11 +172,22 @@ class Trainer:
                         self.save()
             self.save()
 
+    def run_update(self, workers: ShardWorkers, log: MetricLog) -> None:
+        """Collect experience, improve the networks with it, count and log that."""
+        started = time.perf_counter()
+        groups = self._seat_opponents()
+        experiences = self._collect(workers, groups)
+        stats = self._improve(workers, experiences)
+        seconds = time.perf_counter() - started
+        self._count(experiences, seconds)
+        self._log(log, experiences, stats, seconds)
+
     def _is_due(self, every: int) -> bool:
         return self.counters.update % every == 0
 
     @contextlib.contextmanager
-    def _opened_log(self) -> Iterator[MetricLog]:
+    def opened_log(self) -> Iterator[MetricLog]:
+        """Open the run's metrics, to be closed at the end of the block."""
         with self.folder.writing("the metrics"):
             log = MetricLog(self.folder.path, self.counters.update, self.display.message)
         try:

@@ -31,10 +31,10 @@ def inference_rows(rules: RuleSet, tables: list[int], threads: list[int]) -> lis
 def training_rows(rules: RuleSet, threads: list[int]) -> list[Row]:
     """Return rows for the trainer's loop, and for the arithmetic of its networks alone.
 
-    Settings are a config's defaults, with the two epochs of ``configs/quick.yaml``. A unit of work
-    is an update; checkpoints and metrics, written to a folder for temporary files, are in the time
-    of "training". "networks alone" computes the forwards, backwards and optimiser steps of as many
-    updates on random numbers.
+    Settings are a config's defaults, with the two epochs of ``configs/quick.yaml`` and without
+    snapshots in the pool. A unit of work is an update. In the time of "training" are rollout,
+    update and metrics, the latter written to a folder for temporary files. "networks alone"
+    computes the forwards, backwards and optimiser steps of as many updates on random numbers.
     """
     from tressette_train.config import TrainConfig
 
@@ -91,20 +91,20 @@ class _Training:
         self.threads = threads
 
     def __call__(self, stack: ExitStack) -> Player:
+        from tressette_train.parallel import ShardWorkers
         from tressette_train.run_folder import RunFolder
         from tressette_train.trainer import Trainer
 
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tressette-bench-")))
         config = _config(self.rules, self.threads)
-        display = _StopsAfter()
-        trainer = Trainer(config, RunFolder.create(folder / "run", config), display)
-        display.trainer = trainer
+        trainer = Trainer(config, RunFolder.create(folder / "run", config))
+        workers = stack.enter_context(ShardWorkers(self.threads))
+        log = stack.enter_context(trainer.opened_log())
 
         def play(updates: int) -> int:
             before = trainer.counters.plays
-            display.updates_left = updates
-            trainer.stop_requested = False
-            trainer.train()
+            for _ in range(updates):
+                trainer.run_update(workers, log)
             return int(trainer.counters.plays) - before
 
         return play
@@ -128,13 +128,9 @@ class _NetworksAlone:
         parameters = list(network.parameters())
         optimizer = torch.optim.Adam(parameters, config.ppo.learning_rate)
         workers = stack.enter_context(ShardWorkers(self.threads))
-        share, pool = config.opponents.share, config.opponents
-        # With opponents the learner decides half of the cards; the half of the snapshots' tables
-        # costs a forward as well, once the pool has any.
+        # At the tables with an opponent the learner decides half of the cards.
         tables = config.rollout.tables // config.shards
-        deciding = round(tables * (1 - share / 2))
-        against = pool.snapshots / (pool.snapshots + sum(pool.agents.values()))
-        snapshots = round(tables * share / 2 * against)
+        deciding = round(tables * (1 - config.opponents.share / 2))
         steps = round(deciding * self.rules.deck_size * config.shards / config.ppo.minibatch)
         sizes = (deciding, deciding * self.rules.deck_size // steps)
         features = network.policy.spec.inputs
@@ -144,7 +140,6 @@ class _NetworksAlone:
             with torch.inference_mode():
                 for _ply in range(self.rules.deck_size):
                     network(rollout)
-                    network.policy(rollout[:snapshots])
 
         def gradients(_: int) -> Any:
             logits, values = network(minibatch)
@@ -167,7 +162,7 @@ class _NetworksAlone:
 
 
 def _config(rules: RuleSet, threads: int) -> Any:
-    from tressette_train.config import PpoConfig, TrainConfig
+    from tressette_train.config import OpponentsConfig, PpoConfig, TrainConfig
 
     return TrainConfig(
         rules=rules.name,
@@ -175,23 +170,5 @@ def _config(rules: RuleSet, threads: int) -> Any:
         shards=max(2, threads),
         torch_threads=threads,
         ppo=PpoConfig(epochs=2),
+        opponents=OpponentsConfig(snapshots=0.0),
     )
-
-
-class _StopsAfter:
-    """A silent display that stops its trainer after a number of updates."""
-
-    def __init__(self) -> None:
-        self.trainer: Any = None
-        self.updates_left = 0
-
-    def message(self, text: str) -> None:
-        """Show nothing."""
-
-    def begin(self, counters: Any) -> None:
-        """Show nothing."""
-
-    def progress(self, counters: Any, total: int, row: dict[str, float]) -> None:
-        """Count an update."""
-        self.updates_left -= 1
-        self.trainer.stop_requested = self.updates_left <= 0

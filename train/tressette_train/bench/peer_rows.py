@@ -27,7 +27,7 @@ MODULES = {
     "rlcard": "rlcard",
     "pettingzoo.classic.rlcard_envs": "pettingzoo[classic]",
 }
-_OPENSPIEL = ("hearts", "german_whist_foregame", "spades", "leduc_poker")
+_OPENSPIEL = ("hearts", "german_whist_foregame", "spades", "leduc_poker")  # as far as installed
 _RLCARD = ("bridge", "leduc-holdem")
 _PETTINGZOO = ("leduc_holdem_v4", "tictactoe_v3")
 
@@ -60,6 +60,8 @@ def counterpart(peer: str) -> str:
     """Name of our row that has the same kind of interface as a peer's."""
     if peer.startswith("pettingzoo"):
         return "aec wrapped" if peer.endswith("wrapped") else "aec raw"
+    if peer.startswith("rlcard"):
+        return "aec raw"  # its steps give observations, too
     return "rules" if peer.endswith("C++") else "one table"
 
 
@@ -105,8 +107,9 @@ def _openspiel_decisions(name: str) -> Player:
         for _ in range(deals):
             state = game.new_initial_state()
             while not state.is_terminal():
-                decisions += not state.is_chance_node()
                 state.apply_action(_choose(state.legal_actions()))
+            # Asking at every move whether it is chance's would charge OpenSpiel for our counting.
+            decisions += sum(move.player >= 0 for move in state.full_history())
         return decisions
 
     return play

@@ -118,8 +118,10 @@ class Report:
             ours = self.find(name, _USUAL if name == "rules" else 1)
             if ours:
                 found.append(_ratio(f"{name} over {peer.name}", ours, peer))
-            if batch and not peer.name.startswith("pettingzoo"):
-                found.append(_ratio(f"masks {_USUAL:,} over {peer.name}", batch, peer))
+            observing = peer.name.startswith("rlcard")
+            ours = self.find("observations", _USUAL) if observing else batch
+            if ours and not peer.name.startswith("pettingzoo"):
+                found.append(_ratio(f"{ours.name} {_USUAL:,} over {peer.name}", ours, peer))
         return found
 
     def ratio(self, name: str) -> Ratio | None:
