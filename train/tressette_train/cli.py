@@ -72,6 +72,28 @@ def perft(
 
 
 @app.command()
+def solve(
+    position: Annotated[
+        str, typer.Argument(help="Hands, the one to act first: 'D:AQ C:7 / D:3J S:K'. Two or four.")
+    ],
+    led: Annotated[
+        str | None, typer.Option(help="Two hands: the opponent's card on the table, as 3D.")
+    ] = None,
+    stock: Annotated[
+        str | None, typer.Option(help="Two hands: cards to be drawn, the next first: '4C KD'.")
+    ] = None,
+    follow: Annotated[
+        str, typer.Option(help="With a stock, suit is followed: always or stock_empty.")
+    ] = "always",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what every card of a position with known cards is worth."""
+    from tressette_train import solve_command
+
+    solve_command.run(position, led, stock, follow, as_json)
+
+
+@app.command()
 def replay(
     file: Annotated[Path, typer.Argument(help="A game record; - for standard input.")],
 ) -> None:
