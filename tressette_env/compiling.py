@@ -70,8 +70,9 @@ def sources_of(function: Callable[..., Any], *modules: ModuleType) -> tuple[Path
     packages, directly or not. Nothing is imported for it.
     """
     found: set[Path] = set()
-    for module in (sys.modules[function.__module__], *modules):
-        if module.__name__ != "__main__" and getattr(module, "__file__", None):
+    for module in (sys.modules.get(function.__module__), *modules):
+        has_file = module is not None and getattr(module, "__file__", None) is not None
+        if module is not None and has_file and module.__name__ != "__main__":
             _collect(module.__name__, _top_folder(module), found)
     return tuple(sorted(found))
 

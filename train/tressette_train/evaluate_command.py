@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from tressette_agents.whole_file import write_whole
 from tressette_env.errors import OptionError
 from tressette_env.rulesets import get_rules
 from tressette_train.evaluate import PairingResult, cards_to_play, evaluate, versions
@@ -87,7 +88,7 @@ def run_ladder(
     page = ladder_page(ladders, shlex.join(command), time.monotonic() - began)
     if write is not None:
         try:
-            write.write_text(page, encoding="utf-8")
+            write_whole(write.resolve(), page.encode())
         except OSError as error:
             raise OptionError(
                 f"--write: {write} cannot be written ({error.strerror or error})"
