@@ -16,6 +16,7 @@ import torch
 from rich.console import Console
 
 from tressette_agents.networks import ActorCritic, PolicyNetwork
+from tressette_env import BatchTable
 from tressette_env.errors import OptionError, TressetteError
 from tressette_env.rulesets import get_rules
 from tressette_train import cli
@@ -140,6 +141,39 @@ def test_vector_rows_count_the_opponents_cards() -> None:
         plays = [play(1) for _ in range(84)]  # 20 decisions a deal, and the step that starts anew
     assert 5 * 155 <= sum(plays) <= 5 * 165
     assert 5 <= plays[0] <= 15
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_rows_write_what_their_names_say(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (row,) = [row for row in batch_rows(RULES, [5], [1]) if row.name == kind]
+    given = []
+    play = BatchTable.play_randomly
+
+    def spy(self: BatchTable, plies: int, *seed: int, **options: Any) -> Any:
+        given.append({name for name, value in options.items() if value is not None})
+        return play(self, plies, *seed, **options)
+
+    monkeypatch.setattr(BatchTable, "play_randomly", spy)
+    assert plays_of(row, 3) == 15
+    expected = {"rules": set(), "masks": {"masks"}, "observations": {"masks", "observations"}}
+    if kind in expected:
+        assert given[-1] - {"out"} == expected[kind]
+
+
+def test_inference_observes_before_every_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = inference_rows(RULES, [3], [1])
+    seen = []
+    observe = BatchTable.observe
+
+    def spy(self: BatchTable, *given: Any, **options: Any) -> Any:
+        seen.append(observe(self, *given, **options).copy())
+        return seen[-1]
+
+    monkeypatch.setattr(BatchTable, "observe", spy)
+    assert plays_of(row, 7) == 21
+    assert len(seen) == 7 and len({one.tobytes() for one in seen}) == 7
 
 
 def test_learning_rows_play() -> None:

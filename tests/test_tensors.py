@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -39,3 +42,63 @@ def test_on_a_gpu_the_buffers_are_pinned_and_the_values_arrive() -> None:
     torch.cuda.synchronize()
     np.testing.assert_array_equal(observations.cpu().numpy(), table.observations)
     np.testing.assert_array_equal(masks.cpu().numpy(), table.legal_masks)
+
+
+class Events:
+    """In place of CUDA events: remembers the order of what happens."""
+
+    log: list[str] = []  # noqa: RUF012
+
+    def record(self) -> None:
+        self.log.append("record")
+
+    def synchronize(self) -> None:
+        self.log.append("synchronize")
+
+
+def test_what_is_sent_to_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pinned buffers, both sent without blocking, not overwritten before they have arrived."""
+    table = BatchTable(8, seed=0)
+    zeros, pinned, sent = torch.zeros, [], []
+
+    def make(*shape: Any, pin_memory: bool = False, **options: Any) -> torch.Tensor:
+        pinned.append(pin_memory)
+        return zeros(*shape, **options)
+
+    def send(tensor: torch.Tensor, device: Any, non_blocking: bool = False) -> torch.Tensor:
+        Events.log.append("send")
+        sent.append((torch.device(device).type, non_blocking))
+        return tensor.clone()
+
+    observe = BatchTable.observe
+
+    def logged(self: BatchTable, **options: Any) -> Any:
+        Events.log.append("observe")
+        return observe(self, **options)
+
+    monkeypatch.setattr(torch, "zeros", make)
+    monkeypatch.setattr(torch.Tensor, "to", send)
+    monkeypatch.setattr(torch.cuda, "Event", Events)
+    monkeypatch.setattr(BatchTable, "observe", logged)
+    Events.log.clear()
+    tensors = TableTensors(table, "cuda")
+    for _ in range(2):
+        observations, masks = tensors.refresh()
+    assert pinned == [True, True]
+    assert sent == [("cuda", True)] * 4
+    assert Events.log == [
+        *("observe", "send", "send", "record"),
+        *("synchronize", "observe", "send", "send", "record"),
+    ]
+    assert observations.equal(torch.from_numpy(table.observations))
+    assert masks.equal(torch.from_numpy(table.legal_masks))
+
+
+def test_a_refresh_allocates_nothing_that_grows_with_the_tables() -> None:
+    tensors = TableTensors(BatchTable(20_000, seed=0))
+    tensors.refresh()
+    tracemalloc.start()
+    tensors.refresh()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000

@@ -146,8 +146,16 @@ class BatchTable:
     def legal_sets(self) -> npt.NDArray[np.int64]:
         """Card sets that the seats to act may play, int64[B], a new array."""
         sets = np.empty(self.num_tables, np.int64)
-        kernels.legal_sets(self._now, self.rules.row, sets)
+        self.write_legal_sets(sets)
         return sets
+
+    def write_legal_sets(self, out: npt.NDArray[np.int64]) -> None:
+        """Write ``legal_sets`` into an array int64[B]."""
+        if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not _is_plain(out):
+            raise OptionError(f"out: expected a contiguous array of int64, got {shown(out)}")
+        if out.shape != (self.num_tables,):
+            raise OptionError(f"out: expected shape ({self.num_tables},), got {out.shape}")
+        kernels.legal_sets(self._now, self.rules.row, out)
 
     @property
     def legal_masks(self) -> npt.NDArray[np.bool_]:

@@ -44,6 +44,8 @@ the seat cannot see does not change it.
   block sets all of them.
 - An observation is a whole number of rows of 40 features. Blocks that are shorter than a row share
   one with their neighbours.
+- After the end `turn` and `leader` are the seat that won the last trick, and in a match the totals
+  hold the deal that has just ended.
 
 `tressette_env.observation.layout_for(rules, episode, observation)` gives these tables in code, and
 `explain` puts an observation into words:

@@ -7,6 +7,7 @@ tables, F features, A actions.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,6 +44,8 @@ class TableTensors:
         self.masks = torch.zeros((table.num_tables, NUM_CARDS), dtype=torch.bool, pin_memory=pinned)
         self._features = self.observations.numpy()
         self._mask_words = self.masks.numpy().view("int64")
+        self._legal_sets = np.empty(table.num_tables, np.int64)
+        self._sent: torch.cuda.Event | None = None  # the last transfer, done once it is reached
 
     def refresh(self) -> tuple[Tensor, Tensor]:
         """Observe every table's seat to act.
@@ -53,11 +56,17 @@ class TableTensors:
             int8[B, F] and bool[B, A] on ``device``: the attributes themselves on the processor, a
             transfer under way on a GPU (ordered before the work that is queued next).
         """
+        if self._sent is not None:
+            self._sent.synchronize()  # what is still being read must not be overwritten
         self.table.observe(out=self._features)
-        kernels.spread_sets(self.table.legal_sets, self._mask_words)
+        self.table.write_legal_sets(self._legal_sets)
+        kernels.spread_sets(self._legal_sets, self._mask_words)
         if self.device.type == "cpu":
             return self.observations, self.masks
-        return (
+        there = (
             self.observations.to(self.device, non_blocking=True),
             self.masks.to(self.device, non_blocking=True),
         )
+        self._sent = torch.cuda.Event()
+        self._sent.record()
+        return there

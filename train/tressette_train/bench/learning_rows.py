@@ -59,13 +59,13 @@ class _Inference:
 
         from tressette_agents.networks import NetworkSpec, PolicyNetwork
         from tressette_agents.sampling import draw_cards
+        from tressette_train.tensors import TableTensors
 
         table = BatchTable(self.tables, self.rules, seed=0, num_threads=self.threads)
         points = np.random.default_rng(0)
         generator = torch.Generator().manual_seed(0)
         network = PolicyNetwork(NetworkSpec(table.layout.size, HIDDEN), generator).eval()
-        observations = np.empty((self.tables, table.layout.size), np.int8)
-        inputs = torch.from_numpy(observations)  # the same memory
+        tensors = TableTensors(table)
         step = table.play_randomly(1)
 
         def play(plies: int) -> int:
@@ -73,8 +73,8 @@ class _Inference:
             torch.set_num_threads(self.threads)
             with torch.inference_mode():
                 for _ in range(plies):
-                    table.observe(out=observations)
-                    logits = network(inputs.float()).numpy()
+                    observations, _ = tensors.refresh()
+                    logits = network(observations.float()).numpy()
                     cards, _ = draw_cards(logits, step.legal_sets, points.random(self.tables))
                     table.play(cards, out=step)
             torch.set_num_threads(before)
