@@ -637,15 +637,21 @@ def test_the_record_of_an_illegal_card_leads_back_to_the_position(
 
 
 @pytest.mark.parametrize(
-    "out",
+    "rows",
     [
-        5,
-        np.zeros(3, STEP_DTYPE),
-        BatchStep(np.zeros(4, STEP_DTYPE)),
-        BatchStep(np.zeros(6, STEP_DTYPE)[::2]),
-        BatchStep(np.frombuffer(bytes(3 * STEP_DTYPE.itemsize), STEP_DTYPE)),  # read-only
+        np.zeros(6, STEP_DTYPE)[::2],
+        np.frombuffer(bytes(3 * STEP_DTYPE.itemsize), STEP_DTYPE),  # cannot be written
+        np.zeros(3, np.int64),
+        np.zeros((3, 1), STEP_DTYPE),
+        np.frombuffer(bytearray(3 * STEP_DTYPE.itemsize + 1), np.int8)[1:].view(STEP_DTYPE),
     ],
 )
+def test_rows_that_a_step_cannot_be_written_into_are_refused(rows: Any) -> None:
+    with pytest.raises(OptionError, match="rows: expected an array STEP_DTYPE"):
+        BatchStep(rows)
+
+
+@pytest.mark.parametrize("out", [5, np.zeros(3, STEP_DTYPE), BatchStep(np.zeros(4, STEP_DTYPE))])
 def test_a_step_that_cannot_be_filled_is_refused(out: Any) -> None:
     table = BatchTable(3, seed=5)
     before = everything(table)

@@ -238,7 +238,7 @@ class BatchTable:
         if self.num_threads == 1:
             illegal = kernels.check_and_play(
                 self._states,
-                self.rules.row,
+                self._rules.row,
                 played,
                 self._whole_matches,
                 self._listed,
@@ -448,11 +448,6 @@ class BatchTable:
         if out.rows.shape != (self.num_tables,):
             raise OptionError(
                 f"out: expected a BatchStep of {self.num_tables} tables, got {len(out.rows)}"
-            )
-        if out.rows.dtype != STEP_DTYPE or not _is_plain(out.rows):
-            raise OptionError(
-                "out: expected a BatchStep that play() has made; the rows of this one cannot be "
-                "written, or are of another type"
             )
         return out
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tressette_env.errors import OptionError, shown
+
 __all__ = ["STEP_DTYPE", "BatchStep"]
 
 STEP_DTYPE = np.dtype(
@@ -25,7 +27,7 @@ class BatchStep:
     Attributes
     ----------
     rows : STEP_DTYPE[B]
-        The fields below are views of it.
+        The fields below are views of it; ``play`` writes into it.
     thirds : int32[B, 2]
         Thirds each side has taken in the deal; final where it just ended.
     is_over : bool[B]
@@ -38,11 +40,22 @@ class BatchStep:
         Seats that are to act next.
     legal_sets : int64[B]
         Card sets that those seats may play.
+
+    Raises
+    ------
+    OptionError
+        If ``rows`` is of another type, not contiguous or not aligned, or cannot be written.
     """
 
     __slots__ = ("is_over", "legal_sets", "margins", "rows", "seats", "thirds")
 
     def __init__(self, rows: npt.NDArray[np.void]) -> None:
+        flags = rows.flags
+        if rows.dtype != STEP_DTYPE or not (flags.carray and rows.ndim == 1):
+            raise OptionError(
+                "rows: expected an array STEP_DTYPE[B] that is contiguous, aligned and can be "
+                f"written, got {shown(rows.dtype)}{rows.shape}"
+            )
         self.rows = rows
         self.thirds: npt.NDArray[np.int32] = rows["thirds"]
         self.is_over: npt.NDArray[np.bool_] = rows["is_over"]

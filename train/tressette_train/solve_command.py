@@ -80,13 +80,14 @@ def _values(
         return partners_card_values(hands, 0)
     if follow not in _TRICKS:
         raise OptionError(f"--follow: expected {' or '.join(_TRICKS)}, got {shown(follow)}")
+    own, other = hands
     if stock:
         from tressette_agents.solver_open import open_card_values
 
-        return open_card_values(*hands, stock, led, follow)  # type: ignore[arg-type]
+        return open_card_values(own, other, stock, led, follow)  # type: ignore[arg-type]
     from tressette_agents.solver import card_values
 
-    return card_values(*hands, led)
+    return card_values(own, other, led)
 
 
 def _parse(what: str, text: str, parse: Any) -> Any:

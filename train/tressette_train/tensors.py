@@ -67,6 +67,6 @@ class TableTensors:
             self.observations.to(self.device, non_blocking=True),
             self.masks.to(self.device, non_blocking=True),
         )
-        self._sent = torch.cuda.Event()
+        self._sent = torch.cuda.Event()  # type: ignore[no-untyped-call]
         self._sent.record()
         return there
