@@ -87,7 +87,7 @@ class SuitTrunk(nn.Module):
     def forward(self, observations: Tensor) -> Tensor:
         """Return float[B, 4, W] for observations float[B, F]."""
         suits = observations.index_select(1, self.get_buffer("_suit_columns"))
-        features = suits.view(len(observations), NUM_SUITS, self._suit_size)
+        features = suits.view(-1, NUM_SUITS, self._suit_size)
         common = observations.index_select(1, self.get_buffer("_other_columns"))
         for layer in self.layers:
             assert isinstance(layer, nn.Linear)

@@ -205,6 +205,28 @@ def train(
 
 
 @app.command()
+def runs(
+    folder: Annotated[Path, typer.Argument(help="Where the runs are.")] = Path("runs"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List training runs: how far they are, and how they did."""
+    from tressette_train import runs_command
+
+    runs_command.run(folder, as_json)
+
+
+@app.command()
+def export(
+    policy: Annotated[str, typer.Argument(help="A run folder or a policy file.")],
+    onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")],
+) -> None:
+    """Write a policy as an ONNX file, compared with the policy before it is written."""
+    from tressette_train import export_command
+
+    export_command.run(policy, onnx)
+
+
+@app.command()
 def bench(
     rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
     tables: Annotated[

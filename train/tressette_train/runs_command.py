@@ -1,0 +1,186 @@
+"""The command ``tressette runs``: what has been trained, how far it is, and how it did."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tressette_env.errors import ConfigError, RunFolderError, TressetteError
+from tressette_train.config_file import read_config
+from tressette_train.run_folder import RUNS, RunFolder
+
+__all__ = ["RunSummary", "run", "summarise_runs"]
+
+_MARGIN = "margin_thirds/"
+_WIDE = 90  # columns of a terminal that hold the table
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One run in a line.
+
+    Attributes
+    ----------
+    path : str
+    state : {"training", "finished", "stopped", "new", "damaged"}
+        "new": no update was logged.
+    rules : str
+    updates, decisions, budget : int
+        Updates and decisions made, and decisions that the config asks for.
+    seconds : float
+        Time spent on updates.
+    changed : str
+        When a file of it was last written, ISO 8601 to the minute.
+    margins_thirds : dict of str to float
+        The last update's margin over each opponent of the pool.
+    problem : str
+        Why it is damaged.
+    """
+
+    path: str
+    state: str
+    rules: str = ""
+    updates: int = 0
+    decisions: int = 0
+    budget: int = 0
+    seconds: float = 0.0
+    changed: str = ""
+    margins_thirds: dict[str, float] | None = None
+    problem: str = ""
+
+
+def summarise_runs(folder: Path) -> list[RunSummary]:
+    """Return the runs in a folder, the one that was written to last first.
+
+    Raises
+    ------
+    RunFolderError
+        If it cannot be read, or is a file.
+    """
+    if not folder.exists():
+        return []
+    try:
+        paths = [path for path in folder.iterdir() if (path / "config.yaml").is_file()]
+        paths.sort(key=_last_change, reverse=True)
+    except OSError as error:
+        raise RunFolderError(
+            f"{folder}: cannot be read as a folder of runs ({error.strerror or error})"
+        ) from None
+    return [_summary(RunFolder(path)) for path in paths]
+
+
+def run(folder: Path = RUNS, as_json: bool = False) -> None:
+    """Print the runs in a folder."""
+    found = summarise_runs(folder)
+    if as_json:
+        print(json.dumps({"runs": [asdict(one) for one in found]}, indent=2, allow_nan=False))
+        return
+    if not found:
+        print(f"no runs in {folder}: 'tressette train configs/quick.yaml' makes one")
+        return
+    console = Console()
+    if console.width < _WIDE:
+        for one in found:
+            console.print(Text("\n".join(_lines(one)) + "\n", overflow="fold"))
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("run", "rules", "state"):
+        table.add_column(column, overflow="fold")
+    for column in ("decisions", "minutes", "changed"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("last margins, thirds a deal", overflow="fold")
+    for one in found:
+        table.add_row(*map(Text, (one.path, one.rules, *_cells(one), _margins(one))))
+    console.print(table)
+
+
+def _cells(one: RunSummary) -> tuple[str, str, str, str]:
+    share = f" ({100 * one.decisions / one.budget:.0f} %)" if one.budget else ""
+    minutes = f"{one.seconds / 60:.1f}"
+    return one.state, f"{one.decisions:,}{share}", minutes, one.changed.replace("T", " ")
+
+
+def _lines(one: RunSummary) -> list[str]:
+    state, decisions, minutes, changed = _cells(one)
+    return [
+        f"{one.path}  {state}",
+        f"  {one.rules}, {decisions} decisions",
+        f"  {minutes} minutes, changed {changed}",
+        *([f"  {_margins(one)}"] if _margins(one) else []),
+    ]
+
+
+def _margins(one: RunSummary) -> str:
+    if one.problem:
+        return one.problem
+    return ", ".join(f"{name} {value:+.1f}" for name, value in (one.margins_thirds or {}).items())
+
+
+def _summary(folder: RunFolder) -> RunSummary:
+    path = str(folder.path)
+    try:
+        config = read_config(folder.config)
+        row = _last_row(folder.metrics)
+    except (TressetteError, OSError) as error:
+        return RunSummary(path, "damaged", problem=str(error), changed=_changed(folder.path))
+    decisions = int(row.get("decisions", 0))
+    state = "new" if not row else "finished" if decisions >= config.decisions else "stopped"
+    if _is_training(folder):
+        state = "training"
+    margins = {
+        name.removeprefix(_MARGIN): float(value)
+        for name, value in row.items()
+        if name.startswith(_MARGIN)
+    }
+    return RunSummary(
+        path,
+        state,
+        config.rules,
+        int(row["update"]) + 1 if row else 0,
+        decisions,
+        config.decisions,
+        float(row.get("seconds", 0.0)),
+        _changed(folder.path),
+        margins,
+    )
+
+
+def _last_row(metrics: Path) -> dict[str, Any]:
+    """Return the last whole row of the metrics; {} if there is none."""
+    if not metrics.is_file():
+        return {}
+    for line in reversed(metrics.read_text(encoding="utf-8", errors="replace").splitlines()):
+        try:
+            row = json.loads(line)
+            if {"update", "decisions"} <= row.keys():
+                return dict(row)
+        except (ValueError, AttributeError):
+            continue  # a row cut off by a kill
+    if metrics.stat().st_size:
+        raise ConfigError(f"{metrics}: no whole row in it")
+    return {}
+
+
+def _is_training(folder: RunFolder) -> bool:
+    try:
+        with folder.locked():
+            return False
+    except RunFolderError as error:
+        return "another process is training" in str(error)
+
+
+def _last_change(path: Path) -> float:
+    return max(one.stat().st_mtime for one in (path / "config.yaml", *path.glob("metrics.jsonl")))
+
+
+def _changed(path: Path) -> str:
+    moment = datetime.datetime.fromtimestamp(_last_change(path))
+    return moment.isoformat(timespec="minutes")
