@@ -299,7 +299,7 @@ def redealt(
 
 def test_plays_the_most_probable_legal_card(file: Path) -> None:
     network = load_policy(file).network.double()
-    agent = LearnedAgent(file)
+    agent = LearnedAgent(load_policy(file), f"learned:{file}")
     table = BatchTable(200, seed=2)
     logits = network(torch.from_numpy(table.observations).double()).numpy()
     best = np.where(table.legal_masks, logits, -np.inf).argmax(1)
@@ -310,7 +310,7 @@ def test_plays_the_most_probable_legal_card(file: Path) -> None:
 
 def test_samples_with_the_policys_probabilities(file: Path) -> None:
     count = 20_000
-    agent = LearnedAgent(file, sample=True)
+    agent = LearnedAgent(load_policy(file), f"learned:{file},sample=true", sample=True)
     table = BatchTable(1, seed=5)
     views = np.repeat(table.views(), count)
     cards = agent.act_batch(views, table.rules, np.arange(count))
@@ -324,7 +324,7 @@ def test_samples_with_the_policys_probabilities(file: Path) -> None:
 
 
 def test_refuses_other_rules_by_their_fields_not_their_names(file: Path) -> None:
-    agent = LearnedAgent(file)
+    agent = LearnedAgent(load_policy(file), f"learned:{file}")
     agent.check_rules(get_rules("playmore").replace(name="mine", source="", target=11))
     with pytest.raises(
         RulesError, match=r"trained for 'playmore' and cannot play 'gamelake'.*foll"

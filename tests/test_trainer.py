@@ -6,12 +6,13 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 
+from tressette_agents.policy_file import load_policy
 from tressette_env import BatchTable, RuleSet, get_rules
 from tressette_env.errors import RunFolderError, TressetteError
 from tressette_env.policies import Agent
@@ -211,11 +212,16 @@ def test_training_and_benchmark_play_different_deals(tmp_path: Path) -> None:
 
 
 def test_metrics_are_those_of_the_table(tmp_path: Path) -> None:
-    trainer = run(tmp_path / "run", small(3))
+    settings = ["evaluation.every=3", "evaluation.agents=[random]", "evaluation.deals=10"]
+    trainer = run(tmp_path / "run", small(3, *settings))
     rows = read_metrics(tmp_path / "run")
     opponents = trainer.pool.names
     assert opponents == ["greedy", "random", "snapshots"]
-    expected = {metric.tag.replace("{opponent}", name) for metric in METRICS for name in opponents}
+    expected = {
+        metric.tag.replace("{opponent}", name)
+        for metric in METRICS
+        for name in (["random"] if metric.tag.startswith("reference_") else opponents)
+    }
     assert set(rows[-1]) - {"update", "decisions", "seconds"} == expected
     assert all(math.isfinite(value) for row in rows for value in row.values())
     rates = [row["optimiser/learning_rate"] for row in rows]
@@ -334,6 +340,77 @@ def test_compiling_is_told_and_takes_no_time_of_training(
     trainer.train()
     assert time.perf_counter() - before > 1
     assert told[-1] == "begin" and trainer.counters.seconds < 0.5
+
+
+FULL = [
+    "rollout.exact_endings=true",
+    "critic.hidden=[8]",
+    "critic.sees=hands_and_stock",
+    "network.kind=suit_shared",
+    "ppo.magnet=0.3",
+    "ppo.magnet_every=3",
+]
+
+
+def test_every_setting_goes_on_exactly_after_a_stop(tmp_path: Path) -> None:
+    """The magnet, renewed after 3 and 6 updates, and all else: 7 updates are 4 and 3."""
+    config = small(7, *FULL)
+    run(tmp_path / "whole", config)
+    trainer = Trainer(config, RunFolder.create(tmp_path / "parts", config), StopAfter(4))
+    cast(StopAfter, trainer.display).trainer = trainer
+    trainer.train()
+    assert trainer.counters.update == 4
+    again = Trainer(config, RunFolder.open(tmp_path / "parts"))
+    again.resume()
+    again.train()
+    assert same(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_measuring_changes_no_weight_and_keeps_the_best(tmp_path: Path) -> None:
+    settings = ["evaluation.agents=[random, greedy]", "evaluation.deals=20"]
+    plain = run(tmp_path / "plain", small(5, "rollout.exact_endings=true"))
+    measured = run(
+        tmp_path / "measured",
+        small(5, "rollout.exact_endings=true", "evaluation.every=4", *settings),
+    )
+    assert same(tmp_path / "plain", tmp_path / "measured")
+    assert not plain.folder.best_policy.exists()
+    rows = read_metrics(tmp_path / "measured")
+    tag = "reference_margin_thirds/"
+    found = {
+        int(row["update"]) + 1: [row[tag + name] for name in ("random", "greedy")]
+        for row in rows
+        if tag + "random" in row
+    }
+    assert list(found) == [4, 8, 10]  # the last update is always measured
+    assert all(row.get("reference_half_width/greedy", 1) > 0 for row in rows)
+    means = {update: sum(margins) / 2 for update, margins in found.items()}
+    best = load_policy(measured.folder.best_policy)
+    assert best.training["updates"] == max(means, key=lambda update: means[update])
+    assert best.training["evaluation"]["mean_margin_thirds"] == max(means.values())
+    # What was measured last is what the evaluation says of the policy.
+    results = [
+        evaluate([f"learned:{measured.folder.path}", agent], "mini_2x4", 20, 2)[0].margin_thirds
+        for agent in ("random", "greedy")
+    ]
+    assert found[10] == [result.mean for result in results]
+
+
+def test_a_resumed_run_knows_its_best_policy(tmp_path: Path) -> None:
+    settings = ["evaluation.every=1", "evaluation.deals=20"]
+    trainer = run(tmp_path / "run", small(2, *settings))
+    again = Trainer(small(4, *settings), RunFolder.open(tmp_path / "run"))
+    again.resume()
+    assert again._best_margin == trainer._best_margin > float("-inf")
+
+
+def test_opponents_whose_endings_are_exact_are_called_so(tmp_path: Path) -> None:
+    run(tmp_path / "run", small(2, "rollout.exact_endings=true"))
+    (row, *_) = read_metrics(tmp_path / "run")
+    assert {tag for tag in row if tag.startswith("margin_thirds/")} >= {
+        "margin_thirds/greedy+endings"
+    }
+    assert "margin_thirds/greedy" not in row
 
 
 def test_warming_up_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

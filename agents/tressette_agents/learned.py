@@ -8,7 +8,7 @@ probabilities, as in training. A path may hold commas. Where a policy was traine
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ import numpy.typing as npt
 from tressette_env.errors import AgentSpecError, RulesError
 from tressette_env.policies import Agent, parse_options
 from tressette_env.rulesets import RuleSet
+
+if TYPE_CHECKING:
+    from tressette_agents.policy_file import LoadedPolicy
 
 __all__ = ["LearnedAgent", "make"]
 
@@ -30,24 +33,18 @@ class LearnedAgent(Agent):
 
     Parameters
     ----------
-    path : str or Path
-        Policy file or run folder.
+    policy : LoadedPolicy
+        As ``load_policy`` reads it; the agent takes its network, and turns it to float64.
+    spec : str
     sample : bool
         Whether to draw cards with the policy's probabilities, instead of the most probable one.
-
-    Raises
-    ------
-    PolicyFileError
-        If the file is missing, damaged, or made for other observations.
     """
 
-    def __init__(self, path: str | Path, sample: bool = False) -> None:
-        from tressette_agents.policy_file import load_policy
-
-        self.spec = f"learned:{path}" + (",sample=true" if sample else "")
+    def __init__(self, policy: LoadedPolicy, spec: str, sample: bool = False) -> None:
+        self.spec = spec
         self.sample = sample
         self.ignores_seed = not sample
-        self.policy = load_policy(path)
+        self.policy = policy
         self._network = self.policy.network.double()
         self._checked: RuleSet | None = None
 
@@ -160,7 +157,10 @@ def make(options: str) -> Agent:
             "'learned:runs/quick'"
         )
     known = parse_options("learned", rest, {"sample": _truth})
-    agent = LearnedAgent(path, **known)
+    from tressette_agents.policy_file import load_policy
+
+    spec = f"learned:{path}" + (",sample=true" if known.get("sample") else "")
+    agent = LearnedAgent(load_policy(path), spec, **known)
     if not agent.policy.exact_endings:
         return agent
     from tressette_agents.endings import EndingsAgent

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_learning_curve", "learning_figure"]
 
+_REFERENCE = "reference_margin_thirds/"
 _SMOOTHING = 0.1  # share of the rows that a moving average covers
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
 
@@ -80,10 +81,23 @@ def _draw_margins(axes: Any, rows: list[dict[str, float]]) -> None:
     tags = sorted({tag for row in rows for tag in row if tag.startswith("margin_thirds/")})
     for tag, colour in zip(tags, _COLOURS * (1 + len(tags) // len(_COLOURS)), strict=False):
         _draw(axes, rows, tag, tag.partition("/")[2], colour)
+    measured = sorted({tag for row in rows for tag in row if tag.startswith(_REFERENCE)})
+    colours = reversed(_COLOURS * (1 + len(measured) // len(_COLOURS)))
+    for tag, colour in zip(measured, colours, strict=False):
+        name = tag.removeprefix(_REFERENCE)
+        points = [
+            (row["decisions"] / 1e6, row[tag], row[f"reference_half_width/{name}"])
+            for row in rows
+            if tag in row
+        ]
+        decisions, margins, half_widths = np.array(points).T
+        axes.errorbar(
+            decisions, margins, half_widths, color=colour, fmt="o-", ms=4, label=f"{name}, measured"
+        )
     axes.axhline(0, color="#888888", linewidth=0.8)
     axes.set_ylabel("thirds a deal over the opponent")
     axes.set_xlabel("million decisions")
-    if tags:
+    if tags or measured:
         axes.legend(loc="upper left", frameon=False)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "BenchmarkConfig",
     "CheckpointConfig",
     "CriticConfig",
+    "EvaluationConfig",
     "NetworkConfig",
     "OpponentsConfig",
     "PpoConfig",
@@ -193,6 +194,28 @@ class CheckpointConfig(_Section):
     every: int = Field(default=25, ge=1, le=_MANY, description="updates between two checkpoints")
 
 
+class EvaluationConfig(_Section):
+    """Measurements while training; the best policy by their mean margin is kept beside the last."""
+
+    every: int = Field(
+        default=0, ge=0, le=_MANY, description="updates between two measurements; 0: none"
+    )
+    agents: list[Annotated[str, Field(max_length=_MAX_SPEC)]] = Field(
+        default=["greedy"], min_length=1, max_length=100
+    )
+    deals: int = Field(
+        default=500, ge=2, le=10_000_000, description="shuffles, each played in every seating"
+    )
+    seed: int = Field(default=2, ge=0, le=MAX_SEED)
+
+    @field_validator("agents")
+    @classmethod
+    def _check_agents(cls, agents: list[str]) -> list[str]:
+        for spec in agents:
+            _check_installed(spec)
+        return agents
+
+
 class BenchmarkConfig(_Section):
     """The measurement after training (``--benchmark``)."""
 
@@ -237,6 +260,7 @@ class TrainConfig(_Section):
     ppo: PpoConfig = PpoConfig()
     opponents: OpponentsConfig = OpponentsConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
     benchmark: BenchmarkConfig = BenchmarkConfig()
 
     @field_validator("rules")

@@ -102,7 +102,7 @@ def read_config(path: str | Path, overrides: Sequence[str] = ()) -> TrainConfig:
         raise ConfigError(f"{file}, line 1: {_EXPECTED}, got {shown(values)}")
     for override in overrides:
         _override(values, override, source)
-    return _check_benchmark(_validate(values, source), source)
+    return _check_measurements(_validate(values, source), source)
 
 
 def change_config(
@@ -125,7 +125,7 @@ def change_config(
                 f"{_set(override)}: the run was trained with another {shown(key)}, which may not "
                 f"change when it is resumed (what may: {', '.join(changeable)})"
             )
-    return _check_benchmark(_validate(values, source), source)
+    return _check_measurements(_validate(values, source), source)
 
 
 def config_from_json(values: Any, name: str) -> TrainConfig:
@@ -231,14 +231,18 @@ def _plain(text: str) -> str:
     return shown(text[:100])
 
 
-def _check_benchmark(config: TrainConfig, source: _Source) -> TrainConfig:
-    """Make the agents of the measurement after training: better refused now than then."""
-    for index, spec in enumerate(config.benchmark.agents):
-        try:
-            as_agent(spec).check_rules(get_rules(config.rules))
-        except TressetteError as error:
-            place = source.place(("benchmark", "agents", index))
-            raise ConfigError(f"{place}: benchmark.agents: {error}") from error
+def _check_measurements(config: TrainConfig, source: _Source) -> TrainConfig:
+    """Make the agents of the measurements: better refused now than then."""
+    measured = {"benchmark": config.benchmark.agents}
+    if config.evaluation.every:
+        measured["evaluation"] = config.evaluation.agents
+    for section, agents in measured.items():
+        for index, spec in enumerate(agents):
+            try:
+                as_agent(spec).check_rules(get_rules(config.rules))
+            except TressetteError as error:
+                place = source.place((section, "agents", index))
+                raise ConfigError(f"{place}: {section}.agents: {error}") from error
     return config
 
 

@@ -36,6 +36,7 @@ class TrainingDisplay:
         self._task = self._bar.add_task("training", total=1, status="starting", visible=False)
         self._began = (0.0, 0, 0)  # time, decisions and plays when this session began
         self._line_at = 0.0
+        self._measured: dict[str, str] = {}  # the last margin over each reference
 
     def message(self, text: str) -> None:
         """Show a line."""
@@ -59,8 +60,16 @@ class TrainingDisplay:
             for tag, value in row.items()
             if tag.startswith("margin_thirds/")
         )
-        status = f"{plays:,.0f} plays/s, {_duration(left)} left" + (
-            f", thirds over {margins}" if margins else ""
+        for tag, value in row.items():
+            section, _, name = tag.partition("/")
+            if section == "reference_margin_thirds":
+                half_width = row[f"reference_half_width/{name}"]
+                self._measured[name] = f"{name} {value:+.1f} ± {half_width:.1f}"
+        measured = ", ".join(self._measured.values())
+        status = (
+            f"{plays:,.0f} plays/s, {_duration(left)} left"
+            + (f", thirds over {margins}" if margins else "")
+            + (f", measured over {measured}" if measured else "")
         )
         self._bar.update(
             self._task,

@@ -58,6 +58,19 @@ METRICS: tuple[Metric, ...] = (
         "above 0.5 against every opponent; against snapshots slowly nearing 0.5 as learning slows",
     ),
     Metric(
+        "reference_margin_thirds/{opponent}",
+        "margin over an agent of evaluation.agents on evaluation.deals deals in both seatings, the "
+        "most probable card; only after every evaluation.every updates",
+        "thirds a deal",
+        "rises, then flattens",
+    ),
+    Metric(
+        "reference_half_width/{opponent}",
+        "half of the 95 % interval of that margin",
+        "thirds a deal",
+        "differences within it mean nothing; falls with the root of evaluation.deals",
+    ),
+    Metric(
         "returns/mean",
         "mean over the learner's decisions of the critic's target, A + V: the reward still to come",
         "reward",

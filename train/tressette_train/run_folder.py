@@ -5,6 +5,7 @@
     runs/NAME/
       config.yaml                 every setting of the run
       policy.safetensors          the policy: ``learned:runs/NAME`` plays it
+      best.safetensors            the best by ``evaluation``: ``learned:runs/NAME/best.safetensors``
       checkpoints/                the newest states of the training, to go on from
       metrics.jsonl, tensorboard/ what was measured, a row an update
       learning_curve.png
@@ -59,6 +60,7 @@ class RunFolder:
         self.path = path
         self.config = path / "config.yaml"
         self.policy = path / POLICY_FILE
+        self.best_policy = path / "best.safetensors"
         self.checkpoints = path / "checkpoints"
         self.metrics = path / "metrics.jsonl"
         self.tensorboard = path / "tensorboard"

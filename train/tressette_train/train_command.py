@@ -29,7 +29,7 @@ __all__ = ["CHANGEABLE", "run"]
 STOPPED = 130  # exit code after Ctrl-C, as shells have it
 
 #: Keys, or sections, that ``--set`` may change when a run is resumed.
-CHANGEABLE = ("decisions", "torch_threads", "checkpoint", "benchmark")
+CHANGEABLE = ("decisions", "torch_threads", "checkpoint", "evaluation", "benchmark")
 
 
 def run(

@@ -7,6 +7,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -22,9 +23,10 @@ from tressette_train import checkpoint as checkpoints
 from tressette_train.checkpoint import Counters
 from tressette_train.config import RolloutConfig, TrainConfig
 from tressette_train.metrics import MetricLog
-from tressette_train.opponents import SELF, Group, OpponentPool
+from tressette_train.opponents import SELF, SNAPSHOTS, Group, OpponentPool
 from tressette_train.parallel import ShardWorkers, choose_threads, stream_seed
 from tressette_train.ppo import DivergedError, Ppo, UpdateStats
+from tressette_train.references import References
 from tressette_train.rollout import Experience, Results, ShardRollout, hidden_set_count
 from tressette_train.run_folder import RunFolder
 
@@ -33,6 +35,7 @@ __all__ = ["Display", "Trainer", "make_network"]
 # Purposes of random streams; rollout.py has 0 to 2.
 _WEIGHTS, _SEATING, _ORDER, _TRIAL = range(10, 14)
 _TRIAL_DECISIONS = 4096
+_MEAN_MARGIN = "mean_margin_thirds"
 
 
 class Display(Protocol):
@@ -105,7 +108,9 @@ class Trainer:
         self.network = make_network(config)
         self.ppo = Ppo(self.network, config.ppo)
         self.shards = [ShardRollout(config, self.rules, shard) for shard in range(config.shards)]
+        self.references = References(config, self.rules, self.layout)
         self.counters = Counters()
+        self._best_margin = float("-inf")
         self.stop_requested = False
         self._saved_update = -1
 
@@ -131,8 +136,9 @@ class Trainer:
                 self.layout,
             )
             self.counters = found.counters
+            self._best_margin = self._margin_of_best()
             if not self._policy_is_current():
-                self._save_policy()
+                self._save_policy(self.folder.policy)
                 self.display.message(
                     f"{self.folder.policy} was lost, damaged or of another update: written again "
                     f"from {found.path.name}"
@@ -173,14 +179,41 @@ class Trainer:
             self.save()
 
     def run_update(self, workers: ShardWorkers, log: MetricLog) -> None:
-        """Collect experience, improve the networks with it, count and log that."""
+        """Collect experience, improve the networks with it, count, measure and log that."""
         started = time.perf_counter()
         groups = self._seat_opponents()
         experiences = self._collect(workers, groups)
         stats = self._improve(workers, experiences)
         seconds = time.perf_counter() - started
         self._count(experiences, seconds)
-        self._log(log, experiences, stats, seconds)
+        measured = {}
+        if self.is_finished or self.references.are_due(self.counters.update):
+            measured = self._measure()
+        self._log(log, experiences, stats, seconds, measured)
+
+    def _measure(self) -> dict[str, float]:
+        """Measure the policy against the references; keep it if it is the best so far."""
+        if not self.references.agents:
+            return {}
+        row: dict[str, float] = {}
+        margins = []
+        for result in self.references.measure(self.network.policy):
+            margin = result.margin_thirds
+            margins.append(margin.mean)
+            row[f"reference_margin_thirds/{result.opponent}"] = margin.mean
+            row[f"reference_half_width/{result.opponent}"] = (margin.high - margin.low) / 2
+        mean = sum(margins) / len(margins)
+        if mean > self._best_margin:
+            self._best_margin = mean
+            self._save_policy(self.folder.best_policy, {_MEAN_MARGIN: mean, "margins": row})
+        return row
+
+    def _margin_of_best(self) -> float:
+        """Return the mean margin of the best policy so far, that of a lost one not known."""
+        try:
+            return float(load_policy(self.folder.best_policy).training["evaluation"][_MEAN_MARGIN])
+        except (PolicyFileError, KeyError, TypeError, ValueError):
+            return float("-inf")
 
     def _is_due(self, every: int) -> bool:
         return self.counters.update % every == 0
@@ -218,19 +251,21 @@ class Trainer:
                 self.rules,
                 self.layout,
             )
-        self._save_policy()
+        self._save_policy(self.folder.policy)
         self._saved_update = self.counters.update
 
-    def _save_policy(self) -> None:
-        training = {
+    def _save_policy(self, path: Path, evaluation: dict[str, Any] | None = None) -> None:
+        training: dict[str, Any] = {
             "updates": self.counters.update,
             "decisions": self.counters.decisions,
             "plays": self.counters.plays,
             "config": self.config.model_dump(mode="json"),
         }
+        if evaluation is not None:
+            training["evaluation"] = evaluation
         with self.folder.writing("the policy"):
             save_policy(
-                self.folder.policy,
+                path,
                 self.network.policy,
                 self.rules,
                 self.layout,
@@ -326,6 +361,14 @@ class Trainer:
                 f"update {self._saved_update} in {self.folder.path} are kept"
             ) from None
 
+    def _opponent_names(self) -> dict[str, str]:
+        """Return what metrics call each opponent: with exact endings those are played for it."""
+        ending = "+endings" if self.config.rollout.exact_endings else ""
+        agents = {
+            spec: spec if spec.endswith(ending) else spec + ending for spec in self.pool.agents
+        }
+        return {**agents, SNAPSHOTS: SNAPSHOTS}
+
     def _count(self, experiences: list[Experience], seconds: float) -> None:
         self.counters.update += 1
         self.counters.decisions += sum(len(shard.rows) for shard in experiences)
@@ -338,6 +381,7 @@ class Trainer:
         experiences: list[Experience],
         stats: UpdateStats,
         seconds: float,
+        measured: dict[str, float],
     ) -> None:
         plays = sum(len(shard.cards) for shard in experiences)
         decisions = sum(len(shard.rows) for shard in experiences)
@@ -345,7 +389,8 @@ class Trainer:
             "update": self.counters.update - 1,
             "decisions": self.counters.decisions,
             "seconds": round(self.counters.seconds, 3),
-            **_outcomes(experiences),
+            **_outcomes(experiences, self._opponent_names()),
+            **measured,
             **_returns(experiences),
             "losses/policy": stats.policy_loss,
             "losses/value": stats.value_loss,
@@ -365,16 +410,16 @@ class Trainer:
         self.display.progress(self.counters, self.config.decisions, row)
 
 
-def _outcomes(experiences: list[Experience]) -> dict[str, float]:
-    """Return margin and win rate against each opponent of the pool."""
+def _outcomes(experiences: list[Experience], names: dict[str, str]) -> dict[str, float]:
+    """Return margin and win rate against each opponent of the pool, under its name."""
     results = Results()
     for shard in experiences:
         results.merge(shard.results)
     row: dict[str, float] = {}
     for name, deals in results.deals.items():
         if name != SELF and deals:
-            row[f"margin_thirds/{name}"] = results.margin_thirds[name] / deals
-            row[f"win_rate/{name}"] = results.wins[name] / deals
+            row[f"margin_thirds/{names[name]}"] = results.margin_thirds[name] / deals
+            row[f"win_rate/{names[name]}"] = results.wins[name] / deals
     return row
 
 
