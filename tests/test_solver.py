@@ -265,6 +265,11 @@ def test_the_led_card_separates_the_cards_of_the_follower():
         ("D:A5", "D:34", 3),
         ("D:K6", "D:J7", 4),
         ("D:35", "D:Q6", 4),
+        # A third between a blank and an ace of the same run: three worths in one.
+        ("C:AK7 S:7", "D:J C:325", 2),
+        ("C:3AJ7", "D:A C:265", 7),
+        ("C:Q S:AQ5", "C:3K S:24 B:K", 5),
+        ("D:Q6 C:325", "D:2 C:AQ7 S:7", 8),
     ],
 )
 def test_equal_cards_must_have_equal_worth(own, other, value):

@@ -329,6 +329,17 @@ def test_the_key_says_whether_the_ace_is_live(order):
                 assert solver.solve([hands], [leader]) == [plain_value(hands, leader)]
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_an_answer_with_the_ace_is_not_reused_without_it(order):
+    """Two cards of one seat around another seat's, with the ace in another place only."""
+    positions = (["D:3A", "D:2Q", "D:54", "D:76"], ["D:AQ", "D:KJ", "D:54", "D:76"])
+    solver = PartnersSolver()
+    for index in order:
+        hands = hands_of(*positions[index])
+        value = (4, 2)[index]
+        assert solver.solve([hands], [3]) == [value] == [plain_value(hands, 3)]
+
+
 def test_an_answer_is_not_reused_where_a_rank_that_mattered_changes_hands():
     """One table, deals that differ in who holds two cards of equal worth."""
     solver = PartnersSolver()

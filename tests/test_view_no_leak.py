@@ -12,7 +12,7 @@ import pytest
 
 from tressette_env import observation, tressette_v0
 from tressette_env.cards import card_list
-from tressette_env.policies import make_agent
+from tressette_env.policies import CheatingAgent, as_agent, make_agent
 from tressette_env.rules import ILLEGAL, deal, play_card
 from tressette_env.rulesets import PRESETS, RULES_DTYPE, RuleSet, playable_presets
 from tressette_env.state import STATE_DTYPE, State, new_state
@@ -145,6 +145,7 @@ AGENT_FILES = sorted((ROOT / "agents" / "tressette_agents").rglob("*.py"))
 OBSERVATION_FILE = Path(observation.__file__)
 
 # Fields that only a state has; whoever names one has a state in hand.
+CHEAT = "clairvoyant.py"
 STATE_ONLY = set(STATE_DTYPE.names or ()) - set(VIEW_DTYPE.names or ())
 FORBIDDEN_MODULES = {
     f"tressette_env.{name}" for name in ("full_state", "single", "state", "tressette_v0")
@@ -176,20 +177,41 @@ def names_read_of(tree: ast.AST, name: str) -> set[str]:
     }
 
 
+def local_names_of(tree: ast.Module, module: str) -> set[str]:
+    """Names under which a file knows a module of the environment, ``as`` included."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "tressette_env":
+            found |= {one.asname or one.name for one in node.names if one.name == module}
+        elif isinstance(node, ast.Import):
+            full = f"tressette_env.{module}"
+            found |= {one.asname for one in node.names if one.name == full and one.asname}
+    return found
+
+
 def test_state_only_fields_are_what_hides_cards() -> None:
     assert {"hands", "stock", "drawn", "deal_number"} <= STATE_ONLY
     assert set(View.__slots__) == {*(VIEW_DTYPE.names or ()), "rules"}
     assert not hasattr(View(PRESETS["playmore"]), "__dict__")
 
 
-@pytest.mark.parametrize("path", [OBSERVATION_FILE, *AGENT_FILES], ids=lambda path: path.name)
+HONEST_FILES = [path for path in AGENT_FILES if path.name != CHEAT]
+
+
+def test_the_one_file_that_may_see_states_holds_an_agent_that_cheats() -> None:
+    assert len(HONEST_FILES) == len(AGENT_FILES) - 1
+    assert isinstance(as_agent("clairvoyant", may_cheat=True), CheatingAgent)
+
+
+@pytest.mark.parametrize("path", [OBSERVATION_FILE, *HONEST_FILES], ids=lambda path: path.name)
 def test_no_state_in_reach(path: Path) -> None:
     tree = ast.parse(path.read_text())
     assert not imported(tree) & FORBIDDEN_MODULES
     for module in ("batch", "kernels"):
         prefix = f"tressette_env.{module}."
         names = {name.removeprefix(prefix) for name in imported(tree) if name.startswith(prefix)}
-        assert names | names_read_of(tree, module) <= FOR_AGENTS
+        read = set().union(*(names_read_of(tree, name) for name in local_names_of(tree, module)))
+        assert names | read <= FOR_AGENTS
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert not attributes & STATE_ONLY
     # No way around: attributes by name, or globals of other modules.
