@@ -274,7 +274,9 @@ def test_a_result_as_json() -> None:
         *("margin_house", "margin_house_ci95", "win_rate", "win_rate_ci95"),
         *("margin_thirds_by_seat", "win_rate_by_seat"),
         *("margin_thirds_by_lead", "win_rate_by_lead"),
+        *("agent_cheats", "opponent_cheats"),
     }
+    assert content["agent_cheats"] is content["opponent_cheats"] is False
     assert content["ci95"][0] < content["margin_thirds"] < content["ci95"][1]
     assert set(content["win_rate_by_lead"]) == {"agent", "opponent"}
 

@@ -268,7 +268,6 @@ def test_the_led_card_separates_the_cards_of_the_follower():
         # A third between a blank and an ace of the same run: three worths in one.
         ("C:AK7 S:7", "D:J C:325", 2),
         ("C:3AJ7", "D:A C:265", 7),
-        ("C:Q S:AQ5", "C:3K S:24 B:K", 5),
         ("D:Q6 C:325", "D:2 C:AQ7 S:7", 8),
     ],
 )

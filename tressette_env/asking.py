@@ -80,7 +80,7 @@ def failure_text(error: BaseException) -> str:
     """Say how an agent failed, on one short line: the exception's type and message."""
     try:
         message = " ".join(str(error).split())
-    except Exception:
+    except Exception:  # a stranger's exception may fail at telling what it is
         message = ""
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return text if len(text) <= 200 else f"{text[:197]}..."
