@@ -10,7 +10,7 @@ UNFINISHED := $(VENV)/.unfinished
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make train   train configs/quick.yaml and benchmark the policy against random and greedy'
+	@echo 'make train   train configs/quick.yaml and benchmark the policy'
 	@echo 'make test    run the tests'
 	@echo 'make lint    run ruff, mypy and import-linter'
 	@echo 'make clean   remove .venv and caches (runs/ stays)'
