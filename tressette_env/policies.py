@@ -259,22 +259,24 @@ def make_agent(spec: str) -> Agent:
         If no agent of that name is installed, or it does not understand its options.
     """
     if not isinstance(spec, str) or not spec:
-        raise AgentSpecError(f"agent: expected a spec string such as 'greedy', got {spec!r}")
+        raise AgentSpecError(f"agent: expected a spec string such as 'greedy', got {shown(spec)}")
     base, plus, addition = spec.rpartition("+")
     additions = installed_additions() if plus else {}
     if addition in additions:
+        if base.endswith(f"+{addition}"):
+            raise AgentSpecError(f"agent {shown(spec)}: expected +{addition} once, got it twice")
         return _made(spec, lambda: additions[addition].load()(as_agent(base)))
     name, _, rest = spec.partition(":")
     if "+" in name:
         raise AgentSpecError(
-            f"agent {spec!r}: nothing called {addition!r} can be added to an agent"
+            f"agent {shown(spec)}: nothing called {shown(addition)} can be added to an agent"
             f"{did_you_mean(addition, additions)} "
             f"(installed: {', '.join(sorted(additions)) or 'none'})"
         )
     agents = installed_agents()
     if name not in agents:
         raise AgentSpecError(
-            f"unknown agent {name!r}{did_you_mean(name, agents)} "
+            f"unknown agent {shown(name)}{did_you_mean(name, agents)} "
             f"(installed: {', '.join(sorted(agents)) or 'none'})"
         )
     return _made(spec, lambda: agents[name].load()(rest))
@@ -314,17 +316,21 @@ def parse_options(name: str, text: str, known: dict[str, Callable[[str], Any]]) 
     Raises
     ------
     AgentSpecError
-        If an option is unknown, has no value, or has a wrong one.
+        If an option is unknown, has no value, or has a wrong one, or stands twice.
     """
     options: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
-        if key not in known or not equals:
+        if key not in known:
             expected = ", ".join(f"{option}=..." for option in known) or "none"
             raise AgentSpecError(
-                f"agent {name!r}: unknown option {part!r}{did_you_mean(key, known)} "
+                f"agent {name!r}: unknown option {shown(part)}{did_you_mean(key, known)} "
                 f"(options: {expected})"
             )
+        if not equals:
+            raise AgentSpecError(f"agent {name!r}, option {key}: expected {key}=..., got no value")
+        if key in options:
+            raise AgentSpecError(f"agent {name!r}, option {key}: expected once, got it twice")
         try:
             options[key] = known[key](value)
         except ValueError as error:

@@ -18,10 +18,11 @@ import numpy.typing as npt
 from tressette_env import worlds_plan, worlds_sampling
 from tressette_env.cards import NUM_CARDS, bit_count, set_worth
 from tressette_env.rules import is_over, play_card, side_of, table_size
-from tressette_env.rulesets import LAST_TRICK_THIRDS, RuleSet
+from tressette_env.rulesets import LAST_TRICK_THIRDS
 from tressette_env.state import STATE_DTYPE
-from tressette_env.view import VIEW_DTYPE, View, make_view
-from tressette_env.worlds_plan import PLAN_DTYPE, view_problem
+from tressette_env.view import VIEW_DTYPE, make_view
+from tressette_env.view_checks import view_error
+from tressette_env.worlds_plan import PLAN_DTYPE
 
 __all__ = [
     "Workspace",
@@ -82,11 +83,6 @@ class Workspace:
             self.stream,
             self.scratch,
         )
-
-
-def view_error(view: View, rules: RuleSet) -> str:
-    """Say why no deal can have shown a view; empty if its counts fit."""
-    return view_problem(view, rules)
 
 
 def plan_worlds(view: Any, rules: Any, plans: Any, public: Any) -> int:

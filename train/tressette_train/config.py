@@ -14,7 +14,7 @@ from tressette_env.errors import did_you_mean, shown
 from tressette_env.observation import layout_for
 from tressette_env.policies import installed_additions, installed_agents
 from tressette_env.randomness import MAX_SEED
-from tressette_env.rulesets import get_rules
+from tressette_env.rulesets import RuleSet, get_rules
 
 __all__ = [
     "MAX_SNAPSHOTS",
@@ -28,6 +28,7 @@ __all__ = [
     "RewardConfig",
     "RolloutConfig",
     "TrainConfig",
+    "can_end_exactly",
 ]
 
 MAX_SNAPSHOTS = 1000  # that a run may keep; a checkpoint with more is damaged
@@ -292,7 +293,7 @@ class TrainConfig(_Section):
                 f"{size >> 30} GiB; make rollout.tables or rollout.deals smaller"
             )
         if self.rollout.exact_endings:
-            if rules.seats != 2 or rules.fewest_wins or not rules.stock_size:
+            if not can_end_exactly(rules):
                 raise ValueError(
                     "rollout.exact_endings: expected rules with two seats and a stock in which "
                     f"more wins, got {rules.name}"
@@ -309,6 +310,11 @@ class TrainConfig(_Section):
                 f"got {self.ppo.minibatch}"
             )
         return self
+
+
+def can_end_exactly(rules: RuleSet) -> bool:
+    """Whether deals of the rules can be cut at the empty stock (``rollout.exact_endings``)."""
+    return rules.seats == 2 and not rules.fewest_wins and rules.stock_size > 0
 
 
 def _check_widths(widths: list[int]) -> list[int]:

@@ -15,7 +15,7 @@ from tressette_train.bench.timing import Player, Row
 __all__ = ["GROUP", "HIDDEN", "inference_rows", "training_rows"]
 
 GROUP = "learning"
-HIDDEN = (256, 256)  # layers of the network that chooses cards; training has its config's
+HIDDEN = (256, 256)  # layers, those of configs/quick.yaml
 
 
 def inference_rows(rules: RuleSet, tables: list[int], threads: list[int]) -> list[Row]:
@@ -31,8 +31,8 @@ def inference_rows(rules: RuleSet, tables: list[int], threads: list[int]) -> lis
 def training_rows(rules: RuleSet, threads: list[int]) -> list[Row]:
     """Return rows for the trainer's loop, and for the arithmetic of its networks alone.
 
-    Settings are a config's defaults, with the two epochs of ``configs/quick.yaml`` and without
-    snapshots in the pool. A unit of work is an update. In the time of "training" are rollout,
+    Settings are those of ``configs/quick.yaml``; deals are cut at the empty stock where the rules
+    allow it. A unit of work is an update. In the time of "training" are rollout,
     update and metrics, the latter written to a folder for temporary files. "networks alone"
     computes the forwards, backwards and optimiser steps of as many updates on random numbers.
     """
@@ -128,21 +128,22 @@ class _NetworksAlone:
         parameters = list(network.parameters())
         optimizer = torch.optim.Adam(parameters, config.ppo.learning_rate)
         workers = stack.enter_context(ShardWorkers(self.threads))
-        # At the tables with an opponent the learner decides half of the cards.
-        tables = config.rollout.tables // config.shards
-        deciding = round(tables * (1 - config.opponents.share / 2))
-        steps = round(deciding * self.rules.deck_size * config.shards / config.ppo.minibatch)
-        sizes = (deciding, deciding * self.rules.deck_size // steps)
-        features = network.policy.spec.inputs
-        rollout, minibatch = (torch.randint(0, 2, (size, features)).float() for size in sizes)
+        tables, plies = config.rollout.tables // config.shards, _plies(self.rules)
+        steps = round(tables * plies * config.shards / config.ppo.minibatch)
+        sizes = (tables, tables * plies // steps)
+        features, unseen = network.policy.spec.inputs, network.critic_spec.hidden_inputs
+        rollout, minibatch = (
+            [torch.randint(0, 2, (size, width)).float() for width in (features, unseen)]
+            for size in sizes
+        )
 
         def collect(_: int) -> None:
             with torch.inference_mode():
-                for _ply in range(self.rules.deck_size):
-                    network(rollout)
+                for _ply in range(plies):
+                    network(*rollout)
 
         def gradients(_: int) -> Any:
-            logits, values = network(minibatch)
+            logits, values = network(*minibatch)
             return torch.autograd.grad(
                 (logits, values), parameters, (torch.ones_like(logits), torch.ones_like(values))
             )
@@ -156,19 +157,38 @@ class _NetworksAlone:
                         parameter.grad = sum(parts[1:], parts[0])
                     torch.nn.utils.clip_grad_norm_(parameters, config.ppo.max_grad_norm)
                     optimizer.step()
-            return updates * int(config.rollout.tables) * self.rules.deck_size
+            return updates * int(config.rollout.tables) * plies
 
         return play
 
 
+def _plies(rules: RuleSet) -> int:
+    """Cards that training plays in a deal."""
+    from tressette_train.config import can_end_exactly
+
+    return rules.stock_size if can_end_exactly(rules) else rules.deck_size
+
+
 def _config(rules: RuleSet, threads: int) -> Any:
-    from tressette_train.config import OpponentsConfig, PpoConfig, TrainConfig
+    """Return the settings of ``configs/quick.yaml``, without end."""
+    from tressette_train.config import (
+        CriticConfig,
+        NetworkConfig,
+        OpponentsConfig,
+        PpoConfig,
+        RolloutConfig,
+        TrainConfig,
+        can_end_exactly,
+    )
 
     return TrainConfig(
         rules=rules.name,
         decisions=10**15,
         shards=max(2, threads),
         torch_threads=threads,
-        ppo=PpoConfig(epochs=2),
-        opponents=OpponentsConfig(snapshots=0.0),
+        rollout=RolloutConfig(exact_endings=can_end_exactly(rules)),
+        network=NetworkConfig(hidden=list(HIDDEN)),
+        critic=CriticConfig(hidden=list(HIDDEN), sees="hands_and_stock"),
+        ppo=PpoConfig(learning_rate=3e-3, epochs=2, entropy=0.05),
+        opponents=OpponentsConfig(share=0.0),
     )
