@@ -190,12 +190,21 @@ class ActorCritic(nn.Module):
     Attributes
     ----------
     policy : PolicyNetwork
+    in_bfloat16 : bool
+        Whether the hidden layers of both multiply in bfloat16, where the processor is quick at it;
+        weights, logits and values stay float32.
     """
 
     def __init__(
-        self, spec: NetworkSpec, critic: CriticSpec, generator: torch.Generator | None = None
+        self,
+        spec: NetworkSpec,
+        critic: CriticSpec,
+        generator: torch.Generator | None = None,
+        *,
+        in_bfloat16: bool = False,
     ) -> None:
         super().__init__()
+        self.in_bfloat16 = in_bfloat16
         self.policy = PolicyNetwork(spec, generator)
         self.critic_spec = critic
         self.critic_trunk: nn.Module | None = None
@@ -224,15 +233,16 @@ class ActorCritic(nn.Module):
         values : float[B]
             Reward still to come for the side to act.
         """
-        features = self.policy.trunk(observations)
-        logits = self.policy.logits(features)
-        if self.critic_trunk is not None:
-            if hidden_cards is not None:
-                observations = torch.cat((observations, hidden_cards), 1)
-            features = self.critic_trunk(observations)
-        if features.dim() == 3:
-            features = features.mean(1)  # over the suits
-        return logits, self.critic_head(features).squeeze(1)
+        with torch.autocast(observations.device.type, torch.bfloat16, enabled=self.in_bfloat16):
+            features = of_critic = self.policy.trunk(observations)
+            if self.critic_trunk is not None:
+                if hidden_cards is not None:
+                    observations = torch.cat((observations, hidden_cards), 1)
+                of_critic = self.critic_trunk(observations)
+        logits = self.policy.logits(features.float())
+        if of_critic.dim() == 3:
+            of_critic = of_critic.mean(1)  # over the suits
+        return logits, self.critic_head(of_critic.float()).squeeze(1)
 
 
 def _last(spec: NetworkSpec) -> int:

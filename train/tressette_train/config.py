@@ -254,6 +254,11 @@ class TrainConfig(_Section):
         default="auto",
         description="threads that compute the shards; auto measures. Results do not depend on it",
     )
+    precision: Literal["float32", "bfloat16"] = Field(
+        default="float32",
+        description="how the hidden layers multiply while training; bfloat16 is quicker on "
+        "processors that can, and rounds more",
+    )
     rollout: RolloutConfig = RolloutConfig()
     reward: RewardConfig = RewardConfig()
     network: NetworkConfig = NetworkConfig()

@@ -77,7 +77,7 @@ def make_network(config: TrainConfig) -> ActorCritic:
     hidden_inputs = NUM_CARDS * hidden_set_count(config, rules)
     critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
     generator = torch.Generator().manual_seed(stream_seed(config.seed, _WEIGHTS, 0, 0))
-    return ActorCritic(spec, critic, generator)
+    return ActorCritic(spec, critic, generator, in_bfloat16=config.precision == "bfloat16")
 
 
 class Trainer:
