@@ -131,9 +131,9 @@ def test_no_more_snapshots_than_a_run_may_keep(tmp_path: Path) -> None:
     trained(tmp_path / "run", 1)
     folder = tmp_path / "run" / "checkpoints"
     newest = folder / "00000001.safetensors"
-    rewrite(newest, lambda d: d.update(snapshot_updates=list(range(MAX_SNAPSHOTS))))
+    rewrite(newest, lambda d: d.update(snapshots=[[1, 0.0, 0.0]] * MAX_SNAPSHOTS))
     assert newest_checkpoint(folder, print).counters.update == 1  # its tensors are checked later
-    rewrite(newest, lambda d: d.update(snapshot_updates=list(range(MAX_SNAPSHOTS + 1))))
+    rewrite(newest, lambda d: d.update(snapshots=[[1, 0.0, 0.0]] * (MAX_SNAPSHOTS + 1)))
     told: list[str] = []
     assert newest_checkpoint(folder, told.append).counters.update == 0
     assert "counters out of range" in told[0]

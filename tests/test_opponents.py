@@ -32,7 +32,7 @@ def test_half_of_the_tables_by_weight() -> None:
     one = pool(agents={"greedy": 2.0, "random": 1.0}, snapshots=1.0)
     assert sizes(one, 96) == {"self": 48, "greedy": 32, "random": 16}
     one.add_snapshot(policy(), 1)
-    assert sizes(one, 96) == {"self": 48, "greedy": 24, "random": 12, "snapshots": 12}
+    assert sizes(one, 96) == {"self": 48, "greedy": 24, "random": 12, "snapshots 1": 12}
 
 
 @pytest.mark.parametrize("num_tables", [2, 7, 100, 1021])
@@ -98,3 +98,64 @@ def test_agents_that_cannot_be_made_are_refused() -> None:
         pool(agents={"learned:nowhere": 1.0})
     with pytest.raises(TressetteError, match="option"):
         pool(agents={"greedy:wild": 1.0})
+
+
+def play(one: OpponentPool, wins: dict[int, float], deals: float = 100.0) -> None:
+    """Record deals against each snapshot, by its update."""
+    names = {update: f"snapshots {update}" for update in wins}
+    one.record(
+        {names[update]: deals for update in wins},
+        {names[update]: deals * share for update, share in wins.items()},
+    )
+
+
+def drawn_how_often(one: OpponentPool, draws: int = 600) -> dict[int, float]:
+    """Share of the draws in which each snapshot sits at tables, by its update."""
+    count = dict.fromkeys((snapshot.update for snapshot in one.snapshots), 0)
+    for seed in range(draws):
+        for group in one.seat(64, seed):
+            if isinstance(group.opponent, Snapshot):
+                count[group.opponent.update] += 1
+    return {update: times / draws for update, times in count.items()}
+
+
+def test_the_snapshot_that_wins_most_plays_most() -> None:
+    one = pool(keep=5, agents={})
+    for update in range(5):
+        one.add_snapshot(policy(), update)
+    for _ in range(30):
+        play(one, {0: 0.9, 1: 0.9, 2: 0.5, 3: 0.9, 4: 0.9})
+    often = drawn_how_often(one)
+    # Weights .1 ** 2 four times and .5 ** 2: the hard one is missed by both draws in 3 of 100.
+    assert often[2] > 0.9
+    assert all(0.15 < share < 0.4 for update, share in often.items() if update != 2)
+
+
+def test_hardness_is_the_square_of_the_share_lost_with_old_deals_fading() -> None:
+    one = pool(agents={})
+    one.add_snapshot(policy(), 7)
+    assert one.snapshots[0].hardness == pytest.approx(0.25)  # nothing known: as if one of two won
+    play(one, {7: 0.75}, deals=8)
+    assert (one.snapshots[0].deals, one.snapshots[0].wins) == (8, 6)
+    assert one.snapshots[0].hardness == pytest.approx((3 / 10) ** 2)
+    play(one, {7: 1.0}, deals=10)
+    assert one.snapshots[0].deals == pytest.approx(0.9 * 8 + 10)
+    assert one.snapshots[0].wins == pytest.approx(0.9 * 6 + 10)
+
+
+def test_deals_against_others_do_not_count() -> None:
+    one = pool(agents={"greedy": 1.0})
+    one.add_snapshot(policy(), 7)
+    one.record(
+        {"greedy": 5, "self": 3, "snapshots 8": 4}, {"greedy": 1, "self": 1, "snapshots 8": 1}
+    )
+    assert one.snapshots[0].deals == 0
+
+
+def test_uniform_choice_does_not_ask_who_wins() -> None:
+    one = pool(keep=4, agents={}, snapshot_choice="uniform")
+    for update in range(4):
+        one.add_snapshot(policy(), update)
+    for _ in range(30):
+        play(one, {0: 0.0, 1: 1.0, 2: 1.0, 3: 1.0})
+    assert all(0.4 < share < 0.6 for share in drawn_how_often(one).values())

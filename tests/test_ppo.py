@@ -195,6 +195,8 @@ def test_an_update_is_that_of_a_plain_loop(magnet_weight: float) -> None:
     expected = dict(zip(names, means, strict=True)) | {
         "grad_norm": sum(norms) / len(norms),
         "explained_variance": float(1 - together.var() / targets.var()),
+        "returns_mean": float(targets.mean()),
+        "returns_std": float(targets.std()),
         "learning_rate": learning_rate,
         "entropy_weight": entropy_weight,
     }

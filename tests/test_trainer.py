@@ -244,7 +244,7 @@ class Experiences:
             sides = np.full(shard.num_tables, -1)
             names = np.full(shard.num_tables, "self", object)
             for group in groups:
-                names[group.tables] = group.name
+                names[group.tables] = group.name.partition(" ")[0]  # all snapshots as one
                 if group.opponent is not None:
                     sides[group.tables] = np.arange(group.tables.start, group.tables.stop) % 2
             lead = 10 * shard.rewards.sum(0)  # reward.scale is 10

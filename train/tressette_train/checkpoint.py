@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from tressette_train.opponents import OpponentPool, Snapshot
 __all__ = ["Checkpoint", "Counters", "newest_checkpoint", "restore", "save_checkpoint"]
 
 FORMAT = "tressette-checkpoint"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 KEPT = 3
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's state for each parameter, beside its step
 
@@ -70,7 +71,7 @@ class Checkpoint:
     tensors: Any
     config: TrainConfig
     counters: Counters
-    snapshot_updates: list[int]
+    snapshots: list[tuple[int, float, float]]  # update, deals and wins of each
     described: dict[str, Any]
 
 
@@ -111,7 +112,7 @@ def save_checkpoint(
         "config": config.model_dump(mode="json"),
         "counters": asdict(counters),
         "adam_steps": _adam_steps(optimizer),
-        "snapshot_updates": [snapshot.update for snapshot in pool.snapshots],
+        "snapshots": [[one.update, one.deals, one.wins] for one in pool.snapshots],
         "observation": describe_observation(layout),
         "rules": rules_to_json(rules),
         "torch": torch.__version__,
@@ -163,16 +164,20 @@ def _open(path: Path) -> Checkpoint:
     config = config_from_json(described.get("config"), str(path))
     try:
         counters = Counters(**described["counters"])
-        updates = [int(update) for update in described["snapshot_updates"]]
+        snapshots = [
+            (int(one), float(deals), float(wins)) for one, deals, wins in described["snapshots"]
+        ]
         steps = int(described["adam_steps"])
-        numbers = (counters.update, counters.decisions, counters.plays, steps, *updates)
-        if min(numbers) < 0 or len(updates) > MAX_SNAPSHOTS:
+        numbers = (counters.update, counters.decisions, counters.plays, steps)
+        if min(numbers) < 0 or len(snapshots) > MAX_SNAPSHOTS:
             raise ValueError("counters out of range")
+        if any(one < 0 or not 0 <= wins <= deals < inf for one, deals, wins in snapshots):
+            raise ValueError("snapshots out of range")
     except (KeyError, TypeError, ValueError) as error:
         raise PolicyFileError(f"{path}: its description is damaged: {error}") from error
     loaded = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
     check_bytes(path, loaded, described)
-    return Checkpoint(path, tensors, config, counters, updates, described)
+    return Checkpoint(path, tensors, config, counters, snapshots, described)
 
 
 def restore(
@@ -205,7 +210,7 @@ def restore(
     expected: dict[str, Tensor] = {f"network.{name}": value for name, value in parameters.items()}
     for moment in _MOMENTS:
         expected |= {f"adam.{moment}.{name}": value for name, value in parameters.items()}
-    for index in range(len(checkpoint.snapshot_updates)):
+    for index in range(len(checkpoint.snapshots)):
         expected |= {f"snapshot.{index}.{name}": value for name, value in frozen.items()}
     if magnet is not None:
         expected |= {f"magnet.{name}": value for name, value in frozen.items()}
@@ -227,7 +232,7 @@ def restore(
     if magnet is not None:
         magnet.load_state_dict(read("magnet.", frozen))
     pool.snapshots = []
-    for index, update in enumerate(checkpoint.snapshot_updates):
+    for index, (update, deals, wins) in enumerate(checkpoint.snapshots):
         snapshot = PolicyNetwork(network.policy.spec)
         snapshot.load_state_dict(read(f"snapshot.{index}.", frozen))
-        pool.snapshots.append(Snapshot(update, snapshot.eval().requires_grad_(False)))
+        pool.snapshots.append(Snapshot(update, snapshot.eval().requires_grad_(False), deals, wins))

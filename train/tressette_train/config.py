@@ -163,6 +163,11 @@ class OpponentsConfig(_Section):
     snapshots: float = Field(
         default=1.0, ge=0, le=1e6, description="weight of earlier snapshots of the learner"
     )
+    snapshot_choice: Literal["hard", "uniform"] = Field(
+        default="hard",
+        description="which snapshots play: hard, the more often the more they win against the "
+        "learner; uniform, each as often",
+    )
     snapshot_every: int = Field(
         default=20, ge=1, le=_MANY, description="updates between two snapshots"
     )

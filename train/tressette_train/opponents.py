@@ -1,6 +1,8 @@
 """The pool of opponents: named agents and earlier snapshots of the learner.
 
-A snapshot owns its weights: training on leaves it as it was.
+A snapshot owns its weights: training on leaves it as it was. The harder a snapshot is to beat, the
+more often it plays: prioritized fictitious self-play, O. Vinyals and others, "Grandmaster level in
+StarCraft II using multi-agent reinforcement learning", Nature 575 (2019).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import copy
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from tressette_agents.networks import PolicyNetwork
 from tressette_env.policies import Agent, as_agent
@@ -20,9 +23,11 @@ __all__ = ["SELF", "SNAPSHOTS", "Group", "OpponentPool", "Snapshot"]
 SELF = "self"
 SNAPSHOTS = "snapshots"
 _SNAPSHOTS_AT_ONCE = 2  # snapshots that play in one shard and update; each costs a forward a ply
+_REMEMBERED = 0.9  # how much the deals so far weigh when newer ones come
+_PRIOR_DEALS = 2.0  # every snapshot starts with as many, half of them won
 
 
-@dataclass(frozen=True)
+@dataclass
 class Snapshot:
     """The learner as it was.
 
@@ -32,10 +37,25 @@ class Snapshot:
         Updates made when it was taken.
     network : PolicyNetwork
         Its own weights, never trained.
+    deals, wins : float
+        Deals that the learner played against it and won, a tie as a half; the older, the less.
     """
 
     update: int
     network: PolicyNetwork
+    deals: float = 0.0
+    wins: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What groups of tables against it are called."""
+        return f"{SNAPSHOTS} {self.update}"
+
+    @property
+    def hardness(self) -> float:
+        """Weight among the snapshots: the square of the share of deals that the learner loses."""
+        losses = self.deals - self.wins + _PRIOR_DEALS / 2
+        return float((losses / (self.deals + _PRIOR_DEALS)) ** 2)
 
 
 @dataclass(frozen=True)
@@ -45,7 +65,7 @@ class Group:
     Attributes
     ----------
     name : str
-        For metrics: "self", "snapshots", or an agent's spec.
+        "self", "snapshots" and the snapshot's update, or an agent's spec.
     tables : slice
     opponent : Agent or Snapshot, optional
         None: the learner plays every seat.
@@ -102,6 +122,22 @@ class OpponentPool:
         frozen = copy.deepcopy(network).eval().requires_grad_(False)
         self.snapshots = [*self.snapshots, Snapshot(update, frozen)][-self.config.keep :]
 
+    def record(self, deals: dict[str, float], wins: dict[str, float]) -> None:
+        """Count the deals of an update against each snapshot, by the names of their groups."""
+        for snapshot in self.snapshots:
+            if snapshot.name in deals:
+                snapshot.deals = snapshot.deals * _REMEMBERED + deals[snapshot.name]
+                snapshot.wins = snapshot.wins * _REMEMBERED + wins[snapshot.name]
+
+    def _snapshot_chances(self) -> npt.NDArray[np.float64]:
+        """Return the probability of each snapshot to be drawn, float64[snapshots]."""
+        if self.config.snapshot_choice == "uniform":
+            weights = np.ones(len(self.snapshots))
+        else:
+            weights = np.array([snapshot.hardness for snapshot in self.snapshots])
+        chances: npt.NDArray[np.float64] = weights / weights.sum()
+        return chances
+
     def seat(self, num_tables: int, seed: int) -> list[Group]:
         """Give every table an opponent.
 
@@ -123,9 +159,10 @@ class OpponentPool:
         if self.snapshots and self.config.snapshots > 0:
             count = min(_SNAPSHOTS_AT_ONCE, len(self.snapshots))
             rng = np.random.default_rng(seed)
-            for index in sorted(rng.choice(len(self.snapshots), count, replace=False).tolist()):
-                weight = self.config.snapshots / count
-                entries.append((SNAPSHOTS, self.snapshots[index], weight))
+            drawn = rng.choice(len(self.snapshots), count, False, self._snapshot_chances())
+            for index in sorted(drawn.tolist()):
+                snapshot = self.snapshots[index]
+                entries.append((snapshot.name, snapshot, self.config.snapshots / count))
         against = round(self.config.share * num_tables) if entries else 0
         groups = [Group(SELF, slice(0, num_tables - against))]
         # Cumulative rounding: the sizes add up, and each is within one table of its share.

@@ -26,6 +26,7 @@ from tressette_agents.networks import ActorCritic, PolicyNetwork, mask_logits
 from tressette_env.errors import TressetteError
 from tressette_train.config import PpoConfig
 from tressette_train.parallel import ShardWorkers
+from tressette_train.ranks import Ranks
 from tressette_train.rollout import Experience, mask_tensor
 
 __all__ = ["DivergedError", "Ppo", "UpdateStats"]
@@ -50,6 +51,8 @@ class UpdateStats:
     clip_fraction: float
     grad_norm: float
     explained_variance: float
+    returns_mean: float
+    returns_std: float
     learning_rate: float
     entropy_weight: float
 
@@ -62,6 +65,8 @@ class Ppo:
     network : ActorCritic
         Trained in place.
     config : PpoConfig
+    ranks : Ranks, optional
+        The processes that train together.
 
     Attributes
     ----------
@@ -69,9 +74,10 @@ class Ppo:
         None if its weight is 0.
     """
 
-    def __init__(self, network: ActorCritic, config: PpoConfig) -> None:
+    def __init__(self, network: ActorCritic, config: PpoConfig, ranks: Ranks | None = None) -> None:
         self.network = network
         self.config = config
+        self.ranks = ranks or Ranks()
         self.parameters = list(network.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, config.learning_rate, eps=1e-5)
         self.magnet: PolicyNetwork | None = None
@@ -94,7 +100,7 @@ class Ppo:
         Parameters
         ----------
         experiences : list of Experience
-            One a shard, all with the same number of decisions.
+            One for each shard of this rank, all with the same number of decisions.
         workers : ShardWorkers
         progress : float
             Share of the budget used, 0 to 1: where learning rate and entropy weight are.
@@ -111,27 +117,33 @@ class Ppo:
         entropy_weight = config.entropy * _share(config.entropy_final, progress)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
-        normalized = _normalize([shard.advantages[shard.rows] for shard in experiences])
+        advantages = [shard.advantages[shard.rows] for shard in experiences]
+        everywhere = torch.cat(self.ranks.gather(advantages))
+        values = [shard.values[shard.rows] for shard in experiences]
+        targets = everywhere + torch.cat(self.ranks.gather(values))
+        normalized = _normalize(advantages, everywhere)
         magnets = workers.map(self._magnet_logits, experiences)
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         decisions = len(experiences[0].rows)
-        steps = max(1, round(decisions * len(experiences) / config.minibatch))
+        shards = len(experiences) * self.ranks.size
+        steps = max(1, round(decisions * shards / config.minibatch))
         bounds = np.linspace(0, decisions, steps + 1).astype(int).tolist()
         sums, norms = torch.zeros(6), []
         for _ in range(config.epochs):
             orders = [torch.randperm(decisions, generator=one) for one in generators]
             for start, end in pairwise(bounds):
                 parts = [
-                    (shard, order[start:end], advantages, magnet)
-                    for shard, order, advantages, magnet in zip(
+                    (shard, order[start:end], normal, magnet)
+                    for shard, order, normal, magnet in zip(
                         experiences, orders, normalized, magnets, strict=True
                     )
                 ]
-                results = workers.map(lambda part: self.gradients(*part, entropy_weight), parts)
-                norms.append(self._step([gradients for gradients, _ in results]))
-                for _, stats in results:
-                    sums += stats
-        count = config.epochs * steps * len(experiences)
+                mine = workers.map(lambda part: self.gradients(*part, entropy_weight), parts)
+                parts_of_all = self.ranks.gather([_flat(*result) for result in mine])
+                total = sum(parts_of_all[1:], parts_of_all[0])
+                norms.append(self._step(total[: -len(sums)] / len(parts_of_all)))
+                sums += total[-len(sums) :]
+        count = config.epochs * steps * shards
         policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = (sums / count).tolist()
         return UpdateStats(
             policy_loss=policy_loss,
@@ -141,7 +153,9 @@ class Ppo:
             magnet_kl=magnet_kl,
             clip_fraction=clip_fraction,
             grad_norm=float(np.mean(norms)),
-            explained_variance=_explained_variance(experiences),
+            explained_variance=_explained_variance(everywhere, targets),
+            returns_mean=float(targets.mean()),
+            returns_std=float(targets.std()),
             learning_rate=learning_rate,
             entropy_weight=entropy_weight,
         )
@@ -219,10 +233,11 @@ class Ppo:
             stats = torch.stack((policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction))
         return gradients, stats
 
-    def _step(self, shards: list[tuple[Tensor, ...]]) -> float:
-        """Make one step of Adam along the shards' mean gradient; return its norm."""
-        for parameter, parts in zip(self.parameters, zip(*shards, strict=True), strict=True):
-            parameter.grad = sum(parts[1:], parts[0]) / len(parts)
+    def _step(self, gradient: Tensor) -> float:
+        """Make one step of Adam along a gradient of all parameters; return its norm."""
+        parts = torch.split(gradient, [parameter.numel() for parameter in self.parameters])
+        for parameter, part in zip(self.parameters, parts, strict=True):
+            parameter.grad = part.view_as(parameter)
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
         if not bool(norm.isfinite()):
             raise DivergedError(
@@ -238,16 +253,18 @@ def _share(final: float, progress: float) -> float:
     return 1 + (final - 1) * min(max(progress, 0.0), 1.0)
 
 
-def _normalize(shards: list[Tensor]) -> list[Tensor]:
-    """Shift and scale all advantages together to mean 0 and standard deviation 1."""
-    together = torch.cat(shards)
-    mean, deviation = together.mean(), together.std() + 1e-8
+def _flat(gradients: tuple[Tensor, ...], stats: Tensor) -> Tensor:
+    """Return gradients and stats of a shard as one vector."""
+    return torch.cat([*(gradient.flatten() for gradient in gradients), stats])
+
+
+def _normalize(shards: list[Tensor], everywhere: Tensor) -> list[Tensor]:
+    """Shift and scale advantages so that those of all ranks have mean 0 and deviation 1."""
+    mean, deviation = everywhere.mean(), everywhere.std() + 1e-8
     return [(shard - mean) / deviation for shard in shards]
 
 
-def _explained_variance(experiences: list[Experience]) -> float:
+def _explained_variance(errors: Tensor, targets: Tensor) -> float:
     """Share of the variance of the critic's targets that its values in the rollout explained."""
-    errors = torch.cat([shard.advantages[shard.rows] for shard in experiences])
-    values = torch.cat([shard.values[shard.rows] for shard in experiences])
-    variance = (errors + values).var()
+    variance = targets.var()
     return float(1 - errors.var() / variance) if variance > 0 else 0.0

@@ -1,4 +1,7 @@
-"""The command ``tressette train``: checks everything, trains, and says where everything is."""
+"""The command ``tressette train``: checks everything, trains, and says where everything is.
+
+Under ``torchrun`` all ranks run it; the first one makes the folder, writes and talks.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,14 @@ from types import FrameType
 
 from rich.console import Console
 
-from tressette_env.errors import ConfigError, OptionError
+from tressette_env.errors import ConfigError, OptionError, TressetteError
 from tressette_train.charts import draw_learning_curve
 from tressette_train.checkpoint import newest_checkpoint
 from tressette_train.config import TrainConfig
 from tressette_train.config_file import change_config, read_config
 from tressette_train.display import TrainingDisplay
 from tressette_train.evaluate import evaluate
+from tressette_train.ranks import Ranks
 from tressette_train.run_folder import RUNS, RunFolder, default_folder
 from tressette_train.tables import results_table
 from tressette_train.trainer import Trainer
@@ -40,35 +44,18 @@ def run(
     resume: Path | None = None,
     benchmark: bool = False,
 ) -> int:
-    """Train, and return the exit code: 0, or 130 after Ctrl-C.
+    """Train, and return the exit code: 0, or 130 after Ctrl-C or a termination signal.
 
     Raises
     ------
     TressetteError
         If anything in the arguments, the config or the folder is wrong, or training had to stop.
     """
-    console = Console()
-    with (
-        _says_if_memory_is_short(),
-        TrainingDisplay(console) as display,
-        contextlib.ExitStack() as held,
-    ):
-        if resume is not None:
-            if config_file is not None or name is not None or run_dir is not None:
-                raise OptionError(
-                    "train: --resume takes the config and the folder of the run; expected no "
-                    "CONFIG, --name or --run-dir beside it"
-                )
-            folder = RunFolder.open(resume)
-            held.enter_context(folder.locked())
-            trainer = _resume(folder, overrides, display)
-        else:
-            trainer = _start(config_file, overrides, name, run_dir, display)
-            held.enter_context(trainer.folder.locked())
-        with _stops_on_ctrl_c(trainer, display):
-            trainer.train()
-        with trainer.folder.writing("the chart"):
-            draw_learning_curve(trainer.folder.path, _title(trainer))
+    with Ranks.joined() as ranks:
+        console = Console(quiet=not ranks.is_first)
+        trainer = _train(console, ranks, config_file, overrides, name, run_dir, resume)
+    if not ranks.is_first:
+        return 0 if trainer.is_finished else STOPPED
     if not trainer.is_finished:
         _tell(console, f"stopped after update {trainer.counters.update}; everything is saved")
         _tell(console, f"go on with: tressette train --resume {trainer.folder.path}")
@@ -77,6 +64,55 @@ def run(
     if benchmark:
         _benchmark(console, trainer.config, trainer.folder)
     return 0
+
+
+def _train(
+    console: Console,
+    ranks: Ranks,
+    config_file: Path | None,
+    overrides: Sequence[str],
+    name: str | None,
+    run_dir: Path | None,
+    resume: Path | None,
+) -> Trainer:
+    """Train until the budget is used up or a signal comes, and draw the chart."""
+    with (
+        _says_if_memory_is_short(),
+        TrainingDisplay(console) as display,
+        contextlib.ExitStack() as held,
+    ):
+        with _one_rank_complains(ranks):
+            if resume is None:
+                trainer = _start(config_file, overrides, name, run_dir, display, ranks)
+            elif config_file is None and name is None and run_dir is None:
+                folder = RunFolder.open(resume)
+                if ranks.is_first:
+                    held.enter_context(folder.locked())
+                trainer = _resume(folder, overrides, display, ranks)
+            else:
+                raise OptionError(
+                    "train: --resume takes the config and the folder of the run; expected no "
+                    "CONFIG, --name or --run-dir beside it"
+                )
+            if ranks.is_first:
+                held.enter_context(trainer.folder.locked())
+        with _stops_on_signals(trainer, display):
+            trainer.train()
+        if ranks.is_first:
+            with trainer.folder.writing("the chart"):
+                draw_learning_curve(trainer.folder.path, _title(trainer))
+    return trainer
+
+
+@contextlib.contextmanager
+def _one_rank_complains(ranks: Ranks) -> Iterator[None]:
+    """End the other ranks without a word if the block fails: what is wrong they all find."""
+    try:
+        yield
+    except TressetteError:
+        if ranks.is_first:
+            raise
+        raise SystemExit(1) from None
 
 
 @contextlib.contextmanager
@@ -96,6 +132,7 @@ def _start(
     name: str | None,
     run_dir: Path | None,
     display: TrainingDisplay,
+    ranks: Ranks,
 ) -> Trainer:
     if config_file is None:
         raise OptionError("train: expected a config, such as configs/quick.yaml, or --resume RUN")
@@ -104,31 +141,36 @@ def _start(
     if name is not None and (Path(name).name != name or name in (".", "..")):
         raise OptionError(f"train: --name {name!r}: expected a folder's name; paths: --run-dir")
     config = read_config(config_file, overrides)
-    path = run_dir or (RUNS / name if name else default_folder(config_file))
-    RunFolder.check_free(path)
-    trainer = Trainer(config, RunFolder(path), display)
-    RunFolder.create(path, config)
+    ranks.share(config.shards)
+    path = ranks.from_first(run_dir or (RUNS / name if name else default_folder(config_file)))
+    if ranks.is_first:
+        RunFolder.check_free(path)
+    trainer = Trainer(config, RunFolder(path), display, ranks)
+    if ranks.is_first:
+        RunFolder.create(path, config)
     display.message(
         f"training {config.rules} for {config.decisions:,} decisions, seed {config.seed}, in {path}"
     )
     return trainer
 
 
-def _resume(folder: RunFolder, overrides: Sequence[str], display: TrainingDisplay) -> Trainer:
+def _resume(
+    folder: RunFolder, overrides: Sequence[str], display: TrainingDisplay, ranks: Ranks
+) -> Trainer:
     path = folder.path
     if not any(folder.checkpoints.glob("*.safetensors")):
-        return _restart(folder, overrides, display)
+        return _restart(folder, overrides, display, ranks)
     found = newest_checkpoint(folder.checkpoints, lambda _: None)
     written = _written_config(folder, found.config)
     config = change_config(written, overrides, str(path), CHANGEABLE)
-    trainer = Trainer(config, folder, display)
+    trainer = Trainer(config, folder, display, ranks)
     trainer.resume()
     if trainer.is_finished:
         raise ConfigError(
             f"run {path} is finished ({trainer.counters.decisions:,} decisions): to train on, add "
             f"--set decisions={2 * config.decisions}"
         )
-    if config != written:
+    if config != written and ranks.is_first:
         with folder.writing("the config"):
             folder.write_config(config)
     display.message(
@@ -138,12 +180,15 @@ def _resume(folder: RunFolder, overrides: Sequence[str], display: TrainingDispla
     return trainer
 
 
-def _restart(folder: RunFolder, overrides: Sequence[str], display: TrainingDisplay) -> Trainer:
+def _restart(
+    folder: RunFolder, overrides: Sequence[str], display: TrainingDisplay, ranks: Ranks
+) -> Trainer:
     """Start a run from the beginning that was stopped before its first checkpoint."""
     config = read_config(folder.config, overrides)
-    trainer = Trainer(config, folder, display)
-    with folder.writing("the config"):
-        folder.write_config(config)
+    trainer = Trainer(config, folder, display, ranks)
+    if ranks.is_first:
+        with folder.writing("the config"):
+            folder.write_config(config)
     display.message(f"{folder.path} has no checkpoint yet: starting from the beginning")
     return trainer
 
@@ -179,23 +224,24 @@ def _flat(config: TrainConfig) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _stops_on_ctrl_c(trainer: Trainer, display: TrainingDisplay) -> Iterator[None]:
-    """Make the first Ctrl-C finish the update; a second one interrupts at once."""
+def _stops_on_signals(trainer: Trainer, display: TrainingDisplay) -> Iterator[None]:
+    """Make the first Ctrl-C or SIGTERM finish the update; a second Ctrl-C interrupts at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if trainer.stop_requested:
+        if trainer.stop_requested and number == signal.SIGINT:
             raise KeyboardInterrupt
         trainer.stop_requested = True
-        display.message("stopping after this update (again Ctrl-C: at once)")
+        display.message("stopping after this update (Ctrl-C once more: at once)")
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _title(trainer: Trainer) -> str:

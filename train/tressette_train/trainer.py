@@ -26,6 +26,7 @@ from tressette_train.metrics import MetricLog
 from tressette_train.opponents import SELF, SNAPSHOTS, Group, OpponentPool
 from tressette_train.parallel import ShardWorkers, choose_threads, stream_seed
 from tressette_train.ppo import DivergedError, Ppo, UpdateStats
+from tressette_train.ranks import RankLostError, Ranks
 from tressette_train.references import References
 from tressette_train.rollout import Experience, Results, ShardRollout, hidden_set_count
 from tressette_train.run_folder import RunFolder
@@ -89,6 +90,8 @@ class Trainer:
     folder : RunFolder
         Made for this run, or opened to resume one.
     display : Display, optional
+    ranks : Ranks, optional
+        The processes that train together; all are given the same config and folder.
 
     Raises
     ------
@@ -97,17 +100,24 @@ class Trainer:
     """
 
     def __init__(
-        self, config: TrainConfig, folder: RunFolder, display: Display | None = None
+        self,
+        config: TrainConfig,
+        folder: RunFolder,
+        display: Display | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         self.config = config
+        self.ranks = ranks or Ranks()
         self.folder = folder
         self.display: Display = display or _Silent()
         self.rules = get_rules(config.rules)
         self.layout = layout_for(self.rules)
         self.pool = OpponentPool.for_rules(config.opponents, self.rules)
         self.network = make_network(config)
-        self.ppo = Ppo(self.network, config.ppo)
-        self.shards = [ShardRollout(config, self.rules, shard) for shard in range(config.shards)]
+        self.ppo = Ppo(self.network, config.ppo, self.ranks)
+        self.shards = [
+            ShardRollout(config, self.rules, shard) for shard in self.ranks.share(config.shards)
+        ]
         self.references = References(config, self.rules, self.layout)
         self.counters = Counters()
         self._best_margin = float("-inf")
@@ -124,7 +134,7 @@ class Trainer:
         RunFolderError, PolicyFileError
             If there is none, or it does not fit the config.
         """
-        with self.folder.locked():
+        with self._holding_folder():
             found = checkpoints.newest_checkpoint(self.folder.checkpoints, self.display.message)
             checkpoints.restore(
                 found,
@@ -137,7 +147,7 @@ class Trainer:
             )
             self.counters = found.counters
             self._best_margin = self._margin_of_best()
-            if not self._policy_is_current():
+            if self.ranks.is_first and not self._policy_is_current():
                 self._save_policy(self.folder.policy)
                 self.display.message(
                     f"{self.folder.policy} was lost, damaged or of another update: written again "
@@ -151,10 +161,12 @@ class Trainer:
         return self.counters.decisions >= self.config.decisions
 
     def train(self) -> None:
-        """Train until the budget is used up or ``stop_requested`` is set; then save.
+        """Train until the budget is used up or ``stop_requested`` is set on any rank; then save.
 
         Raises
         ------
+        RankLostError
+            If another process of the training is gone; the last checkpoint is whole.
         RunFolderError
             If another process trains in the folder, or a file cannot be written; the last
             checkpoint is whole.
@@ -163,37 +175,66 @@ class Trainer:
         DivergedError
             If a gradient is not finite; the checkpoint from before that update is kept.
         """
-        with self.folder.locked(), self.opened_log() as log:
-            with ShardWorkers(self._choose_threads()) as workers:
-                self.save()
-                self._warm_up(workers)
-                self.display.begin(self.counters)
-                while not self.is_finished and not self.stop_requested:
-                    self.run_update(workers, log)
-                    if self._is_due(self.config.ppo.magnet_every) and self.ppo.magnet is not None:
-                        self.ppo.renew_magnet()
-                    if self._is_due(self.config.opponents.snapshot_every):
-                        self.pool.add_snapshot(self.network.policy, self.counters.update)
-                    if self._is_due(self.config.checkpoint.every):
-                        self.save()
-            self.save()
+        with self._holding_folder(), self.opened_log() as log:
+            try:
+                self._train(log)
+            except RankLostError as error:
+                raise RankLostError(
+                    f"{error}; update {self._saved_update} in {self.folder.path} is kept: go on "
+                    f"with torchrun and 'tressette train --resume {self.folder.path}'"
+                ) from error
 
-    def run_update(self, workers: ShardWorkers, log: MetricLog) -> None:
+    def _train(self, log: MetricLog | None) -> None:
+        with ShardWorkers(self._choose_threads()) as workers:
+            self.save()
+            self._warm_up(workers)
+            self.display.begin(self.counters)
+            while not self.is_finished and not self.ranks.any(self.stop_requested):
+                self.run_update(workers, log)
+                if self._is_due(self.config.ppo.magnet_every) and self.ppo.magnet is not None:
+                    self.ppo.renew_magnet()
+                if self._is_due(self.config.opponents.snapshot_every):
+                    self.pool.add_snapshot(self.network.policy, self.counters.update)
+                if self._is_due(self.config.checkpoint.every):
+                    self.save()
+        self.save()
+
+    @contextlib.contextmanager
+    def _holding_folder(self) -> Iterator[None]:
+        """Keep other trainings out of the folder; the first rank does that for all."""
+        with self.folder.locked() if self.ranks.is_first else contextlib.nullcontext():
+            yield
+
+    def run_update(self, workers: ShardWorkers, log: MetricLog | None) -> None:
         """Collect experience, improve the networks with it, count, measure and log that."""
         started = time.perf_counter()
         groups = self._seat_opponents()
         experiences = self._collect(workers, groups)
         stats = self._improve(workers, experiences)
         seconds = time.perf_counter() - started
-        self._count(experiences, seconds)
+        played = self.ranks.gather_values(
+            [(len(shard.rows), len(shard.cards), shard.results) for shard in experiences]
+        )
+        results = Results()
+        for _, _, of_shard in played:
+            results.merge(of_shard)
+        self.pool.record(results.deals, results.wins)
+        decisions, plays = (
+            sum(counts) for counts in zip(*(shard[:2] for shard in played), strict=True)
+        )
+        self.counters.update += 1
+        self.counters.decisions += decisions
+        self.counters.plays += plays
+        self.counters.seconds += seconds
         measured = {}
         if self.is_finished or self.references.are_due(self.counters.update):
             measured = self._measure()
-        self._log(log, experiences, stats, seconds, measured)
+        speeds = (plays / seconds, decisions / seconds)
+        self._log(log, results, stats, measured, speeds)
 
     def _measure(self) -> dict[str, float]:
         """Measure the policy against the references; keep it if it is the best so far."""
-        if not self.references.agents:
+        if not self.references.agents or not self.ranks.is_first:
             return {}
         row: dict[str, float] = {}
         margins = []
@@ -219,8 +260,11 @@ class Trainer:
         return self.counters.update % every == 0
 
     @contextlib.contextmanager
-    def opened_log(self) -> Iterator[MetricLog]:
-        """Open the run's metrics, to be closed at the end of the block."""
+    def opened_log(self) -> Iterator[MetricLog | None]:
+        """Open the run's metrics, to be closed at the end of the block; the first rank has them."""
+        if not self.ranks.is_first:
+            yield None
+            return
         with self.folder.writing("the metrics"):
             log = MetricLog(self.folder.path, self.counters.update, self.display.message)
         try:
@@ -238,6 +282,9 @@ class Trainer:
             If they cannot be written.
         """
         if self._saved_update == self.counters.update:
+            return
+        if not self.ranks.is_first:
+            self._saved_update = self.counters.update
             return
         with self.folder.writing("a checkpoint"):
             checkpoints.save_checkpoint(
@@ -302,8 +349,8 @@ class Trainer:
         """Return the number of threads: the config's, or the quickest in a short measurement."""
         fixed = self.config.torch_threads
         if isinstance(fixed, int):
-            return min(fixed, self.config.shards)
-        threads, seconds = choose_threads(self.config.shards, self._trial())
+            return min(fixed, len(self.shards))
+        threads, seconds = choose_threads(len(self.shards), self._trial())
         times = ", ".join(f"{count}: {time_ * 1000:.0f} ms" for count, time_ in seconds.items())
         self.display.message(
             f"threads: {threads} (measured for a piece of an update: {times}; "
@@ -323,35 +370,33 @@ class Trainer:
             torch.autograd.grad(loss, parameters)
 
         def trial(workers: ShardWorkers) -> None:
-            workers.map(piece, range(self.config.shards))
+            workers.map(piece, range(len(self.shards)))
 
         return trial
 
     def _seat_opponents(self) -> list[list[Group]]:
         """Return the groups of each shard."""
+        update = self.counters.update
+        seeds = [stream_seed(self.config.seed, _SEATING, update, one.shard) for one in self.shards]
         return [
-            self.pool.seat(
-                shard.num_tables,
-                stream_seed(self.config.seed, _SEATING, self.counters.update, shard.shard),
-            )
-            for shard in self.shards
+            self.pool.seat(shard.num_tables, seed)
+            for shard, seed in zip(self.shards, seeds, strict=True)
         ]
 
     def _collect(self, workers: ShardWorkers, groups: list[list[Group]]) -> list[Experience]:
         self.network.eval()
         update = self.counters.update
 
-        def collect(shard: ShardRollout) -> Experience:
-            return shard.collect(self.network, groups[shard.shard], update)
+        def collect(part: tuple[ShardRollout, list[Group]]) -> Experience:
+            shard, seated = part
+            return shard.collect(self.network, seated, update)
 
-        return workers.map(collect, self.shards)
+        return workers.map(collect, zip(self.shards, groups, strict=True))
 
     def _improve(self, workers: ShardWorkers, experiences: list[Experience]) -> UpdateStats:
         self.network.train()
         update = self.counters.update
-        seeds = [
-            stream_seed(self.config.seed, _ORDER, update, shard.shard) for shard in self.shards
-        ]
+        seeds = [stream_seed(self.config.seed, _ORDER, update, one.shard) for one in self.shards]
         used = self.counters.decisions / self.config.decisions
         try:
             return self.ppo.update(experiences, workers, used, seeds)
@@ -362,36 +407,28 @@ class Trainer:
             ) from None
 
     def _opponent_names(self) -> dict[str, str]:
-        """Return what metrics call each opponent: with exact endings those are played for it."""
+        """Return what metrics call each agent of the pool; exact endings are played for it."""
         ending = "+endings" if self.config.rollout.exact_endings else ""
-        agents = {
-            spec: spec if spec.endswith(ending) else spec + ending for spec in self.pool.agents
-        }
-        return {**agents, SNAPSHOTS: SNAPSHOTS}
-
-    def _count(self, experiences: list[Experience], seconds: float) -> None:
-        self.counters.update += 1
-        self.counters.decisions += sum(len(shard.rows) for shard in experiences)
-        self.counters.plays += sum(len(shard.cards) for shard in experiences)
-        self.counters.seconds += seconds
+        return {spec: spec if spec.endswith(ending) else spec + ending for spec in self.pool.agents}
 
     def _log(
         self,
-        log: MetricLog,
-        experiences: list[Experience],
+        log: MetricLog | None,
+        results: Results,
         stats: UpdateStats,
-        seconds: float,
         measured: dict[str, float],
+        speeds: tuple[float, float],
     ) -> None:
-        plays = sum(len(shard.cards) for shard in experiences)
-        decisions = sum(len(shard.rows) for shard in experiences)
+        if log is None:
+            return
         row: dict[str, float] = {
             "update": self.counters.update - 1,
             "decisions": self.counters.decisions,
             "seconds": round(self.counters.seconds, 3),
-            **_outcomes(experiences, self._opponent_names()),
+            **_outcomes(results, self._opponent_names()),
             **measured,
-            **_returns(experiences),
+            "returns/mean": stats.returns_mean,
+            "returns/std": stats.returns_std,
             "losses/policy": stats.policy_loss,
             "losses/value": stats.value_loss,
             "policy/entropy": stats.entropy,
@@ -402,29 +439,26 @@ class Trainer:
             "optimiser/grad_norm": stats.grad_norm,
             "optimiser/learning_rate": stats.learning_rate,
             "optimiser/entropy_weight": stats.entropy_weight,
-            "speed/plays_per_second": plays / seconds,
-            "speed/decisions_per_second": decisions / seconds,
+            "speed/plays_per_second": speeds[0],
+            "speed/decisions_per_second": speeds[1],
         }
         with self.folder.writing("the metrics"):
             log.write(row)
         self.display.progress(self.counters, self.config.decisions, row)
 
 
-def _outcomes(experiences: list[Experience], names: dict[str, str]) -> dict[str, float]:
-    """Return margin and win rate against each opponent of the pool, under its name."""
-    results = Results()
-    for shard in experiences:
-        results.merge(shard.results)
+def _outcomes(results: Results, names: dict[str, str]) -> dict[str, float]:
+    """Return margin and win rate against each opponent, all snapshots together as one."""
+    sums: dict[str, list[float]] = {}
+    for group, deals in results.deals.items():
+        if group == SELF or not deals:
+            continue
+        opponent = names.get(group, SNAPSHOTS)
+        margin, wins = results.margin_thirds[group], results.wins[group]
+        before = sums.get(opponent, [0.0, 0.0, 0.0])
+        sums[opponent] = [a + b for a, b in zip(before, (deals, margin, wins), strict=True)]
     row: dict[str, float] = {}
-    for name, deals in results.deals.items():
-        if name != SELF and deals:
-            row[f"margin_thirds/{names[name]}"] = results.margin_thirds[name] / deals
-            row[f"win_rate/{names[name]}"] = results.wins[name] / deals
+    for opponent, (deals, margin, wins) in sums.items():
+        row[f"margin_thirds/{opponent}"] = margin / deals
+        row[f"win_rate/{opponent}"] = wins / deals
     return row
-
-
-def _returns(experiences: list[Experience]) -> dict[str, float]:
-    targets: Any = torch.cat(
-        [(shard.advantages + shard.values)[shard.rows] for shard in experiences]
-    )
-    return {"returns/mean": float(targets.mean()), "returns/std": float(targets.std())}

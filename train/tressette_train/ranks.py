@@ -1,0 +1,125 @@
+"""The processes that train together, started by ``torchrun``: each computes some of the shards.
+
+What the shards give is brought to every rank and combined there in the shards' order, so that all
+ranks hold the same weights without sending any, and a run gives the same policy bit for bit with
+one rank or several. Rank 0 writes the files and talks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from tressette_env.errors import ConfigError, TressetteError
+
+__all__ = ["RankLostError", "Ranks"]
+
+Value = TypeVar("Value")
+
+_PATIENCE = datetime.timedelta(minutes=30)  # a measurement or a compilation of another rank
+
+
+class RankLostError(TressetteError):
+    """Another process of the training is gone."""
+
+
+class Ranks:
+    """Where a process stands among those that train together.
+
+    Parameters
+    ----------
+    rank, size : int
+        Which it is, and how many there are; with one nothing is sent.
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1) -> None:
+        self.rank = rank
+        self.size = size
+
+    @classmethod
+    @contextlib.contextmanager
+    def joined(cls) -> Iterator[Ranks]:
+        """Join the processes that ``torchrun`` has started, if it has, for the block."""
+        size = int(os.environ.get("WORLD_SIZE", "1"))
+        if size < 2:
+            yield cls()
+            return
+        dist.init_process_group("gloo", timeout=_PATIENCE)
+        try:
+            yield cls(dist.get_rank(), size)
+        finally:
+            with contextlib.suppress(RuntimeError):
+                dist.destroy_process_group()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this rank writes the files and talks."""
+        return self.rank == 0
+
+    def share(self, shards: int) -> range:
+        """Return the shards that this rank computes.
+
+        Raises
+        ------
+        ConfigError
+            If they cannot be shared evenly.
+        """
+        if shards % self.size:
+            raise ConfigError(
+                f"shards: expected a multiple of the {self.size} processes that torchrun started, "
+                f"got {shards}"
+            )
+        each = shards // self.size
+        return range(self.rank * each, (self.rank + 1) * each)
+
+    def gather(self, tensors: list[Tensor]) -> list[Tensor]:
+        """Return those of all shards in their order, for those of this rank's; one shape for all.
+
+        Raises
+        ------
+        RankLostError
+            If another rank is gone.
+        """
+        if self.size == 1:
+            return tensors
+        mine = torch.stack(tensors)
+        parts = [torch.empty_like(mine) for _ in range(self.size)]
+        with self._in_touch():
+            dist.all_gather(parts, mine)
+        return list(torch.cat(parts).unbind())
+
+    def from_first(self, value: Value) -> Value:
+        """Return the first rank's value on every rank."""
+        return self.gather_values([value])[0]
+
+    def gather_values(self, values: list[Value]) -> list[Value]:
+        """Do what ``gather`` does for small picklable values, of any number a rank."""
+        if self.size == 1:
+            return values
+        parts: list[Any] = [None] * self.size
+        with self._in_touch():
+            dist.all_gather_object(parts, values)
+        return list(chain.from_iterable(parts))
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set on any rank."""
+        return any(self.gather_values([flag]))
+
+    @contextlib.contextmanager
+    def _in_touch(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            raise RankLostError(
+                f"rank {self.rank} of {self.size}: another process of this training is gone "
+                f"({str(error).splitlines()[0][:200]}); what was saved is kept: start torchrun "
+                "again with --resume and the run's folder"
+            ) from error
