@@ -1,5 +1,7 @@
 """``learned:PATH``: plays a trained policy, from a policy file or a run folder.
 
+``learned:champion`` plays those that come with the kit (``champions``).
+
 Plays the most probable card; ``learned:PATH,sample=true`` draws cards with the policy's own
 probabilities, as in training. A path may hold commas. Where a policy was trained with exact endings
 (``rollout.exact_endings``) the solver plays the tricks after the stock.
@@ -8,11 +10,13 @@ probabilities, as in training. A path may hold commas. Where a policy was traine
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from tressette_agents.champions import NAME, ChampionAgent
 from tressette_env.errors import AgentSpecError, RulesError
 from tressette_env.policies import Agent, parse_options
 from tressette_env.rulesets import RuleSet
@@ -20,7 +24,7 @@ from tressette_env.rulesets import RuleSet
 if TYPE_CHECKING:
     from tressette_agents.policy_file import LoadedPolicy
 
-__all__ = ["LearnedAgent", "make"]
+__all__ = ["LearnedAgent", "agent_of_file", "make"]
 
 _CHUNK = 8192  # decisions a forward pass
 
@@ -136,12 +140,12 @@ def _split(options: str) -> tuple[str, str]:
 
 
 def make(options: str) -> Agent:
-    """Make the agent from ``PATH`` or ``PATH,sample=true``.
+    """Make the agent from ``PATH``, or ``champion``, with ``,sample=true`` or without.
 
     Returns
     -------
-    LearnedAgent or EndingsAgent
-        The latter for a policy that leaves its endings to the solver.
+    LearnedAgent, EndingsAgent or ChampionAgent
+        The second for a policy that leaves its endings to the solver.
 
     Raises
     ------
@@ -154,15 +158,25 @@ def make(options: str) -> Agent:
     if not path:
         raise AgentSpecError(
             "agent 'learned': expected the path of a policy file or run folder, as in "
-            "'learned:runs/quick'"
+            "'learned:runs/quick', or 'learned:champion'"
         )
     known = parse_options("learned", rest, {"sample": _truth})
+    if path == NAME:
+        return ChampionAgent(**known)
+    spec = f"learned:{path}" + (",sample=true" if known.get("sample") else "")
+    return agent_of_file(path, spec, **known)
+
+
+def agent_of_file(path: str | Path, spec: str, sample: bool = False) -> Agent:
+    """Make the agent of a policy file, whose endings are exact if it was trained that way.
+
+    Raises
+    ------
+    PolicyFileError
+        If the file is missing, damaged, or made for other observations.
+    """
+    from tressette_agents.endings import EndingsAgent
     from tressette_agents.policy_file import load_policy
 
-    spec = f"learned:{path}" + (",sample=true" if known.get("sample") else "")
-    agent = LearnedAgent(load_policy(path), spec, **known)
-    if not agent.policy.exact_endings:
-        return agent
-    from tressette_agents.endings import EndingsAgent
-
-    return EndingsAgent(agent, agent.spec)
+    agent = LearnedAgent(load_policy(path), spec, sample)
+    return EndingsAgent(agent, spec) if agent.policy.exact_endings else agent
