@@ -20,7 +20,7 @@ from tressette_env import BatchTable
 from tressette_env.errors import OptionError, TressetteError
 from tressette_env.rulesets import get_rules
 from tressette_train import cli
-from tressette_train.bench import command, page, peer_rows, startup_rows
+from tressette_train.bench import chart, command, page, peer_rows, startup_rows
 from tressette_train.bench.batch_rows import KINDS, batch_rows
 from tressette_train.bench.chart import draw_report
 from tressette_train.bench.command import GROUPS, make_plan, rows_of, run_benchmark
@@ -390,7 +390,7 @@ def test_charts(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
     for only in (a_report().rows[:3], a_report().rows[4:5]):
         draw_report(Report({}, {}, {"state_bytes": 1, "kept_bytes": 1}, only), path)
-    with pytest.raises(OptionError, match="none was measured"):
+    with pytest.raises(OptionError, match="there is none"):
         draw_report(Report({}, {}, {"state_bytes": 1, "kept_bytes": 1}, ()), path)
 
 
@@ -600,6 +600,8 @@ def test_bench_signature(
         ("--read", "no-such-file.json"),
         ("--chart", "bench.jpg"),
         ("--chart", "no-such-folder/bench.png"),
+        ("--chart", "x" * 246 + ".png"),  # no room for the name it is written under
+        ("--chart", "bench.png", "--only", "startup"),
         ("--write", "no-such-page.md"),
         ("--unknown",),
     ],
@@ -627,3 +629,21 @@ def test_a_run_from_python() -> None:
     assert [one.name for one in report.rows] == list(KINDS)
     assert shown == list(KINDS) * 2
     assert report.missing_peers == ()
+
+
+def test_what_was_measured_is_shown_and_written_though_the_chart_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(report: Report, path: Path) -> None:
+        raise OptionError("--chart: the disk is full")
+
+    path = tmp_path / "page.md"
+    path.write_text(f"{page.BEGIN}\nold\n{page.END}\n", encoding="utf-8")
+    monkeypatch.setattr(chart, "draw_report", full)
+    monkeypatch.setattr(command, "run_benchmark", lambda *_: a_report())
+    options = ("--chart", str(tmp_path / "bench.png"), "--write", str(path), "--json")
+    assert run(monkeypatch, *options) == 2
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["rows"]
+    assert printed.err == "tressette: --chart: the disk is full\n"
+    assert "25.0 M" in path.read_text(encoding="utf-8")

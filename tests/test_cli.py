@@ -10,10 +10,13 @@ import sys
 import threading
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
+import cost_of_a_card
 import pytest
 
 from tressette_train import cli
+from tressette_train import evaluate as evaluation
 
 TRESSETTE = Path(sys.executable).with_name("tressette")
 
@@ -73,6 +76,29 @@ def test_eval_takes_the_house_and_the_seed(
     margins = {result["margin_thirds"] for result in outputs}
     assert len(margins) == 3
     assert outputs[2]["rules"] == "gamelake"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_keeps_the_pairings_that_were_finished(
+    as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["eval", "greedy", "random", "--deals", "10"] + ["--json"] * as_json
+    assert run(monkeypatch, *command) == 0
+    expected = capsys.readouterr().out
+    played: list[None] = []
+
+    def play(*given: Any, **options: Any) -> Any:
+        if played:
+            raise KeyboardInterrupt
+        played.append(None)
+        return play_pairing(*given, **options)
+
+    play_pairing = evaluation.play_pairing
+    monkeypatch.setattr(evaluation, "play_pairing", play)
+    assert run(monkeypatch, *command[:3], "counting", *command[3:]) == 130
+    printed = capsys.readouterr()
+    assert printed.err == "tressette: stopped\n"
+    assert printed.out == expected
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -141,6 +167,9 @@ def test_a_long_agent_name_is_shown_whole(tmp_path: Path) -> None:
         (["eval", "greedy", "gredy"], ["unknown agent 'gredy'", "did you mean 'greedy'?"]),
         (["eval", "greedy:x=1", "random"], ["unknown option 'x=1'"]),
         (["eval", "greedy", "random", "--rules", "playmor"], ["did you mean 'playmore'?"]),
+        (["eval", "greedy", "random", "--rules", ""], ["unknown rule set ''"]),
+        (["eval", "greedy", "random", "--slow-deals", "9"], ["--slow-deals goes with --ladder"]),
+        (["eval", "greedy", "random", "--write", "page"], ["--write goes with --ladder"]),
         (["eval", "greedy", "random", "--rules", "fitres"], ["'fitres'", "cannot be played yet"]),
         (["eval", "greedy", "random", "--deals", "1"], ["deals", "from 2 up", "got 1"]),
         (["eval", "greedy", "random", "--deals", "some"], ["--deals"]),
@@ -187,6 +216,48 @@ def test_help_needs_neither_torch_nor_numba() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     for command in ("eval", "play", "replay", "perft"):
         assert command in done.stdout
+
+
+# ----------------------------------------------------------------------------- cost_of_a_card.py
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--help"], 0, "usage: cost_of_a_card.py [-h] [house] [spec ...]"),
+        (["playmor"], 2, "unknown rule set 'playmor'; did you mean 'playmore'?"),
+        (["playmore", "gredy"], 2, "did you mean 'greedy'?"),
+        (["playmore", "clairvoyant"], 2, "'clairvoyant' cheats"),
+        (["gamelake_partners", "random", "random+endings"], 2, "does not play"),
+        (["--house"], 2, "--house"),
+    ],
+)
+def test_the_cost_of_a_card_is_explained_and_refused_before_it_is_measured(
+    arguments: list[str],
+    code: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cost_of_a_card, "costs", None)
+    monkeypatch.setattr(sys, "argv", ["cost_of_a_card.py"])
+    with pytest.raises(SystemExit) as ended:
+        cost_of_a_card.main(arguments)
+    assert ended.value.code == code
+    printed = capsys.readouterr()
+    assert words in (printed.err if code else printed.out)
+
+
+def test_the_cost_of_a_card_is_that_of_agents_that_play_the_house(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cost_of_a_card, "costs", lambda rules, agent: (1.0, 2.0))
+    two_seats_only = {spec for spec in cost_of_a_card.SPECS if spec.endswith("+endings")}
+    for house, left_out in (("playmore", set()), ("gamelake_partners", two_seats_only)):
+        cost_of_a_card.main([house])
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        shown = [spec for spec in cost_of_a_card.SPECS if spec not in left_out]
+        assert [line[:2] for line in lines] == [[house, spec] for spec in shown]
 
 
 # ----------------------------------------------------------------------------- agents of others

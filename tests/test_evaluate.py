@@ -288,6 +288,22 @@ def test_progress_adds_up() -> None:
     assert sum(cards) == cards_to_play(3, PRESETS["mini_2x4"], 30) == 3 * 30 * 2 * 8
 
 
+def test_every_result_is_told_as_soon_as_it_is_there() -> None:
+    told: list[PairingResult] = []
+    cards = [0]
+
+    def on_result(result: PairingResult) -> None:
+        told.append(result)
+        assert sum(cards) == cards_to_play(2, PRESETS["mini_2x4"], 5) * len(told)
+
+    results = evaluate(
+        *(["greedy", "random", Lowest()], "mini_2x4", 5, 1),
+        on_progress=cards.append,
+        on_result=on_result,
+    )
+    assert told == results and len(told) == 3
+
+
 # ----------------------------------------------------------------------------- agents that fail
 
 

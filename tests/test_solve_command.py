@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 
 import pytest
 
@@ -11,7 +13,7 @@ from tressette_agents.solver import card_values
 from tressette_agents.solver_open import open_card_values
 from tressette_agents.solver_partners import partners_card_values
 from tressette_env.notation import card_text, parse_card, parse_deck, parse_hand
-from tressette_train import cli
+from tressette_train import cli, solve_command
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -80,7 +82,21 @@ def test_the_lines_name_the_best_card_first(
     [
         (["D:AQ / D:3"], "expected hands of equal size"),
         (["D:AQ / D:AK"], "expected different cards in the two hands"),
-        (["D:AQ / D:3 K"], "position: line 1"),
+        (["D:AQ / D:3 K"], "position: line 1, column 12: expected the cards of a suit, got 'K'"),
+        (["D:AQ C:7 / D:3J X:K"], "position: line 1, column 17"),
+        (["D:AQ /\nD:33"], "position: line 2, column 4: expected each card once"),
+        (["D:A/D:2/D:K/D:\u00e9"], "position: line 1, column 15: expected plain ASCII"),
+        (["D:AQ/"], "expected a hand, got the end of hand 2 of 2"),
+        (["/ / D:A /"], "got the end of hand 1 of 4"),
+        ([""], "got none"),
+        ([" / ".join(["D:2"] * 5)], "got 5"),
+        (["D:AQ / D:3", "--led", "4D 5D"], "--led: expected one card, got 2: '4D 5D'"),
+        (["D:AQ / D:3", "--led", ""], "--led: line 1, column 1: expected cards"),
+        (["D:2 / D:K", "--stock", ""], "--stock: line 1, column 1: expected cards"),
+        (["D:2 / D:K", "--follow", "stock_empty"], "--follow goes with --stock"),
+        (["D:2 / D:K / D:3 / D:4", "--follow", "always"], "go with two hands, got four and --fol"),
+        (["D:2 / D:K / D:3 / D:4", "--follow", "x"], "--follow: expected always or"),
+        (["D:2 / D:K / D:3 / D:4", "--stock", "5D 6D"], "go with two hands"),
         (["D:AQ"], "expected two or four hands separated by '/'"),
         (["D:A / D:3 / C:4"], "got 3"),
         (["D:AQ / D:3", "--led", "44"], "--led: line 1"),
@@ -91,7 +107,7 @@ def test_the_lines_name_the_best_card_first(
         (["D:2 / D:K / D:3 / D:4", "--led", "5D"], "go with two hands"),
         (["D:2 / D:K / D:3 / D:45"], "expected hands of equal size"),
         (["D:2 / D:K / D:3 / D:3"], "expected different cards in the four hands"),
-        (["/"], "expected a hand, got the end"),
+        (["/"], "expected a hand, got the end of hand 1 of 2"),
     ],
 )
 def test_what_is_no_position_is_refused_in_one_line(
@@ -104,3 +120,26 @@ def test_what_is_no_position_is_refused_in_one_line(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert message in printed.err and len(printed.err.splitlines()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a signal")
+def test_ctrl_c_ends_a_search_that_takes_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python tells a signal to the main thread, and not while that is in compiled code."""
+    searching, never = threading.Event(), threading.Event()
+
+    def search(*_: object) -> dict[int, int]:
+        assert threading.current_thread() is not threading.main_thread()
+        searching.set()
+        never.wait()
+        return {}
+
+    def press() -> None:
+        assert searching.wait(60)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    monkeypatch.setattr(solve_command, "_values", search)
+    threading.Thread(target=press, daemon=True).start()
+    try:
+        assert run(monkeypatch, "D:2 / D:K") == 130
+    finally:
+        never.set()

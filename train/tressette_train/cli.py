@@ -83,8 +83,9 @@ def solve(
         str | None, typer.Option(help="Two hands: cards to be drawn, the next first: '4C KD'.")
     ] = None,
     follow: Annotated[
-        str, typer.Option(help="With a stock, suit is followed: always or stock_empty.")
-    ] = "always",
+        str | None,
+        typer.Option(help="With --stock, suit is followed: always or stock_empty.  [always]"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what every card of a position with known cards is worth."""
@@ -140,7 +141,11 @@ def evaluate(
     if write is not None:
         raise typer.BadParameter("--write goes with --ladder")
     evaluate_command.run(
-        agents or [], rules or "playmore", 2000 if deals is None else deals, seed, as_json
+        agents or [],
+        "playmore" if rules is None else rules,
+        2000 if deals is None else deals,
+        seed,
+        as_json,
     )
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "MAX_DEALS",
     "PairingResult",
     "cards_to_play",
+    "check_deals",
     "check_rules",
     "evaluate",
     "summarise",
@@ -122,6 +123,7 @@ def evaluate(
     *,
     batch_size: int = 4096,
     on_progress: Callable[[int], None] | None = None,
+    on_result: Callable[[PairingResult], None] | None = None,
 ) -> list[PairingResult]:
     """Play every pairing of the agents on deals 0 to ``deals - 1`` of the seed.
 
@@ -138,6 +140,9 @@ def evaluate(
         Deals that advance together; the result does not depend on it.
     on_progress : callable, optional
         Called with the number of cards played since the last call; ``cards_to_play`` in all.
+    on_result : callable, optional
+        Called with each pairing's result when it has been played, so that none is lost if a later
+        one is interrupted.
 
     Returns
     -------
@@ -155,30 +160,27 @@ def evaluate(
     is_list = isinstance(agents, Iterable) and not isinstance(agents, str | bytes)
     if not is_list or len(agents := list(agents)) < 2:
         raise OptionError(f"agents: expected at least two, got {_shown(agents)}")
-    _check_count(deals, "deals", 2, MAX_DEALS)
+    check_deals(deals)
     _check_count(batch_size, "batch_size", 1)
     check_seed(seed)
     made = [as_agent(agent, may_cheat=True) for agent in agents]
     for agent in made:
         check_rules(agent, house)
-    return [
-        summarise(
+    results = []
+    for first, second in itertools.combinations(made, 2):
+        paired = play_pairing(
             first,
             second,
             house,
+            int(deals),
             seed,
-            play_pairing(
-                first,
-                second,
-                house,
-                int(deals),
-                seed,
-                batch_size=batch_size,
-                on_progress=on_progress,
-            ),
+            batch_size=batch_size,
+            on_progress=on_progress,
         )
-        for first, second in itertools.combinations(made, 2)
-    ]
+        results.append(summarise(first, second, house, seed, paired))
+        if on_result is not None:
+            on_result(results[-1])
+    return results
 
 
 def cards_to_play(num_agents: int, rules: RuleSet, deals: int) -> int:
@@ -241,6 +243,11 @@ def check_rules(agent: Agent, house: RuleSet) -> None:
         raise AgentFailedError(
             f"agent {agent.spec!r}, asked about {house.name!r}, raised {failure_text(error)}"
         ) from error
+
+
+def check_deals(deals: object, name: str = "deals") -> None:
+    """Raise ``OptionError`` unless a pairing can have so many deals."""
+    _check_count(deals, name, 2, MAX_DEALS)
 
 
 def _check_count(value: object, name: str, least: int, most: int | None = None) -> None:

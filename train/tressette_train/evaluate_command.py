@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import time
@@ -12,11 +13,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from tressette_agents.whole_file import write_whole
-from tressette_env.errors import OptionError
-from tressette_env.rulesets import get_rules
-from tressette_train.evaluate import PairingResult, cards_to_play, evaluate, versions
-from tressette_train.ladder import HOUSES, RUNGS, cards_to_climb, climb, ladder_page
+from tressette_env.errors import OptionError, shown
+from tressette_env.rulesets import RuleSet, get_rules
+from tressette_train.evaluate import PairingResult, cards_to_play, check_deals, evaluate, versions
+from tressette_train.ladder import (
+    HOUSES,
+    RUNGS,
+    LadderResult,
+    cards_to_climb,
+    check_rungs,
+    climb,
+    is_slow,
+    ladder_page,
+)
+from tressette_train.output_file import check_output, write_output
 from tressette_train.tables import results_table
 
 __all__ = ["results_json", "run", "run_ladder"]
@@ -25,18 +35,23 @@ __all__ = ["results_json", "run", "run_ladder"]
 def run(agents: Sequence[str], rules: str, deals: int, seed: int, as_json: bool) -> None:
     """Evaluate the agents and print what came out: one JSON object, or a table.
 
+    What was finished is printed, too, if Ctrl-C or an agent that fails ends it.
+
     Raises
     ------
     TressetteError
-        As ``evaluate``; nothing has been printed then.
+        As ``evaluate``.
     """
     total = cards_to_play(len(agents), get_rules(rules), deals)
-    with _progress(total) as advance:
-        results = evaluate(agents, rules, deals, seed, on_progress=advance)
-    if as_json:
-        print(results_json(results))
-    else:
-        Console().print(results_table(results))
+    finished: list[PairingResult] = []
+    try:
+        with _progress(total) as advance:
+            evaluate(agents, rules, deals, seed, on_progress=advance, on_result=finished.append)
+    finally:
+        if finished and as_json:
+            print(results_json(finished))
+        elif finished:
+            Console().print(results_table(finished))
 
 
 def run_ladder(
@@ -50,10 +65,13 @@ def run_ladder(
 ) -> None:
     """Play the kit's ladder, or one of the given agents, and print it as a page or as JSON.
 
+    Everything is checked before a card is played. What was finished is printed, too, if Ctrl-C or
+    an agent that fails ends it; the file is then left alone.
+
     Parameters
     ----------
     agents : sequence of str
-        Rungs, weakest first; none: the kit's.
+        Rungs, weakest first; none: the kit's for the seats of the house.
     rules : str, optional
         Presets, separated by commas; by default those of the kit's ladder.
     deals : int, optional
@@ -68,35 +86,64 @@ def run_ladder(
     Raises
     ------
     TressetteError
-        As ``evaluate``, or if the page cannot be written.
+        As ``climb``, or if the page cannot be written; it is on standard output then.
     """
-    rungs = agents or RUNGS
-    houses = [get_rules(name) for name in (rules.split(",") if rules else HOUSES)]
+    if write is not None:
+        check_output("--write", write)
     count = 1000 if deals is None else deals
+    check_deals(count, "--deals")
+    houses = _houses(rules)
+    rungs = [check_rungs(agents or RUNGS[house.seats], house) for house in houses]
+    specs = [tuple(agent.spec for agent in made) for made in rungs]
+    if slow_deals is not None:
+        check_deals(slow_deals, "--slow-deals")
+        if not any(is_slow(spec) for names in specs for spec in names):
+            raise OptionError("--slow-deals goes with pimc, and no rung of this ladder is one")
     command = ["tressette", "eval", *agents, "--ladder"]
     command += ["--rules", ",".join(house.name for house in houses)]
     command += ["--deals", str(count)]
     command += [] if slow_deals is None else ["--slow-deals", str(slow_deals)]
     command += ["--seed", str(seed)]
     began = time.monotonic()
-    total = sum(cards_to_climb(rungs, house, count, slow_deals) for house in houses)
-    with _progress(total) as advance:
-        ladders = [
-            climb(rungs, house, count, seed, slow_deals=slow_deals, on_progress=advance)
-            for house in houses
-        ]
-    page = ladder_page(ladders, shlex.join(command), time.monotonic() - began)
-    if write is not None:
-        try:
-            write_whole(write.resolve(), page.encode())
-        except OSError as error:
-            raise OptionError(
-                f"--write: {write} cannot be written ({error.strerror or error})"
-            ) from None
-    if as_json:
-        print(results_json([result for ladder in ladders for result in ladder.results]))
-    else:
-        print(page, end="")
+    finished: list[list[PairingResult]] = [[] for _ in houses]
+
+    def page() -> str:
+        ladders = map(LadderResult, houses, specs, map(tuple, finished))
+        return ladder_page(list(ladders), shlex.join(command), time.monotonic() - began)
+
+    text = ""
+    try:
+        total = sum(
+            cards_to_climb(names, house, count, slow_deals)
+            for names, house in zip(specs, houses, strict=True)
+        )
+        with _progress(total) as advance:
+            for made, house, results in zip(rungs, houses, finished, strict=True):
+                climb(
+                    made,
+                    house,
+                    count,
+                    seed,
+                    slow_deals=slow_deals,
+                    on_progress=advance,
+                    on_result=results.append,
+                )
+        text = page()
+        if write is not None:
+            write_output("--write", write, text.encode(), "the results are on standard output")
+    finally:
+        if any(finished) and as_json:
+            print(results_json(list(itertools.chain(*finished))))
+        elif any(finished):
+            print(text or page(), end="")
+
+
+def _houses(rules: str | None) -> list[RuleSet]:
+    """Read the houses of a ladder, separated by commas."""
+    names = HOUSES if rules is None else [name.strip() for name in rules.split(",")]
+    if len(set(names)) < len(names) or "" in names:
+        raise OptionError(f"--rules: expected presets like A,B, each once, got {shown(rules)}")
+    return [get_rules(name) for name in names]
 
 
 def results_json(results: Sequence[PairingResult]) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from tressette_agents.policy_file import LoadedPolicy, load_policy
-from tressette_agents.whole_file import write_whole
 from tressette_env import BatchTable
 from tressette_env.errors import OptionError, TressetteError
 from tressette_env.observation import OBSERVATION_VERSION
+from tressette_train.output_file import check_output, write_output
 
 __all__ = ["ExportError", "export_onnx", "largest_difference", "run"]
 
@@ -40,8 +40,7 @@ def run(policy: str, onnx: Path) -> None:
     ExportError
         If the file's logits differ from the policy's.
     """
-    if onnx.is_dir() or not onnx.resolve().parent.is_dir():
-        raise OptionError(f"--onnx: expected a file in an existing folder, got {onnx}")
+    check_output("--onnx", onnx)
     loaded = load_policy(policy)
     data = export_onnx(loaded)
     difference = largest_difference(loaded, data)
@@ -50,10 +49,7 @@ def run(policy: str, onnx: Path) -> None:
             f"export: expected logits within {_TOLERANCE} of the policy's, got {difference:.2g}; "
             f"{onnx} was not written"
         )
-    try:
-        write_whole(onnx.resolve(), data)
-    except OSError as error:
-        raise OptionError(f"--onnx: {onnx} cannot be written ({error.strerror or error})") from None
+    write_output("--onnx", onnx, data)
     print(
         f"{onnx}: {len(data):,} bytes, opset {_OPSET}\n"
         f"  input   observations  float32[B, {loaded.layout.size}]\n"

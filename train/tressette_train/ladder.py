@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tressette_env.errors import OptionError
-from tressette_env.policies import as_agent
+from tressette_env.policies import Agent, as_agent
 from tressette_env.rulesets import RuleSet, get_rules
 from tressette_train.bench.machine import describe_machine
-from tressette_train.evaluate import PairingResult, cards_to_play, check_rules, evaluate, versions
+from tressette_train.evaluate import (
+    PairingResult,
+    cards_to_play,
+    check_deals,
+    check_rules,
+    evaluate,
+    versions,
+)
 
 __all__ = [
     "HOUSES",
@@ -23,21 +32,32 @@ __all__ = [
     "LadderResult",
     "Step",
     "cards_to_climb",
+    "check_rungs",
     "climb",
     "is_slow",
     "ladder_page",
     "steps",
 ]
 
-RUNGS = (
-    "random",
-    "greedy",
-    "counting",
-    "counting+endings",
-    "flat:worlds=40+endings",
-    "pimc:worlds=32",
-    "ismcts:iterations=2000+endings",
-)
+RUNGS = {  # by the seats of the house: endings are solved for two
+    2: (
+        "random",
+        "greedy",
+        "counting",
+        "counting+endings",
+        "flat:worlds=40+endings",
+        "pimc:worlds=32",
+        "ismcts:iterations=2000+endings",
+    ),
+    4: (
+        "random",
+        "greedy",
+        "counting",
+        "flat:worlds=64",
+        "ismcts:iterations=2000",
+        "pimc:worlds=32",
+    ),
+}
 HOUSES = ("playmore", "gamelake", "cuperativa")
 
 _SLOW = ("pimc",)  # names of agents that take many milliseconds for a card
@@ -53,19 +73,26 @@ class LadderResult:
     rungs : tuple of str
         Specs, weakest first.
     results : tuple of PairingResult
-        Every rung (the agent) against every lower one.
+        Every rung (the agent) against every lower one; fewer if it was stopped.
     """
 
     rules: RuleSet
     rungs: tuple[str, ...]
     results: tuple[PairingResult, ...]
 
+    @cached_property
+    def by_pair(self) -> dict[tuple[str, str], PairingResult]:
+        """Results by agent and opponent."""
+        return {(result.agent, result.opponent): result for result in self.results}
+
+    @property
+    def pairings(self) -> int:
+        """How many results there are once everything has been played."""
+        return len(self.rungs) * (len(self.rungs) - 1) // 2
+
     def between(self, agent: str, opponent: str) -> PairingResult:
         """Return the result of an agent against a lower rung."""
-        for result in self.results:
-            if (result.agent, result.opponent) == (agent, opponent):
-                return result
-        raise KeyError((agent, opponent))
+        return self.by_pair[agent, opponent]
 
 
 @dataclass(frozen=True)
@@ -82,7 +109,7 @@ class Step:
 
 def is_slow(spec: str) -> bool:
     """Whether a rung's pairings are those that ``slow_deals`` of ``climb`` is for."""
-    return spec.partition(":")[0] in _SLOW
+    return re.split("[:+]", spec)[0] in _SLOW
 
 
 def cards_to_climb(
@@ -99,54 +126,72 @@ def _deals_for(specs: Sequence[str], deals: int, slow_deals: int | None) -> int:
     return slow_deals if slow_deals is not None and any(map(is_slow, specs)) else deals
 
 
+def check_rungs(rungs: Sequence[str | Agent], rules: str | RuleSet) -> list[Agent]:
+    """Make the agents of a ladder, and see whether they can climb it.
+
+    Raises
+    ------
+    TressetteError
+        If one does not exist, cheats or does not play the rules, if two are the same, or if there
+        are fewer than two.
+    """
+    house = get_rules(rules)
+    agents = [as_agent(rung) for rung in rungs]
+    names = [agent.spec for agent in agents]
+    if len(set(names)) < len(names) or len(names) < 2:
+        raise OptionError(f"ladder: expected at least two different agents, got {', '.join(names)}")
+    for agent in agents:
+        check_rules(agent, house)
+    return agents
+
+
 def climb(
-    rungs: Sequence[str],
+    rungs: Sequence[str | Agent],
     rules: str | RuleSet,
     deals: int,
     seed: int,
     *,
     slow_deals: int | None = None,
     on_progress: Callable[[int], None] | None = None,
+    on_result: Callable[[PairingResult], None] | None = None,
 ) -> LadderResult:
     """Play every rung against every lower one.
 
     Parameters
     ----------
-    rungs : sequence of str
-        Specs, weakest first, each once.
+    rungs : sequence of str or Agent
+        Weakest first, each once.
     rules : str or RuleSet
     deals : int
         Shuffles for each pairing, each played in both seatings.
     seed : int
     slow_deals : int, optional
         Shuffles for pairings with a rung that ``is_slow``; by default as many as for the others.
-    on_progress : callable, optional
+    on_progress, on_result : callable, optional
         As for ``evaluate``.
 
     Raises
     ------
     TressetteError
-        As ``evaluate``; before a card is played if a rung does not play the rules.
+        As ``evaluate``, and as ``check_rungs`` before a card is played.
     """
     house = get_rules(rules)
-    agents = [as_agent(rung) for rung in rungs]
-    names = tuple(agent.spec for agent in agents)
-    if len(set(names)) < len(names) or len(names) < 2:
-        raise OptionError(f"ladder: expected at least two different agents, got {', '.join(names)}")
-    for agent in agents:
-        check_rules(agent, house)
+    check_deals(deals)
+    if slow_deals is not None:
+        check_deals(slow_deals, "slow_deals")
+    agents = check_rungs(rungs, house)
     results = []
     # The strongest first, so that every result is that of the higher rung.
     for pair in itertools.combinations(agents[::-1], 2):
         count = _deals_for([agent.spec for agent in pair], deals, slow_deals)
-        results += evaluate(pair, house, count, seed, on_progress=on_progress)
-    return LadderResult(house, names, tuple(results))
+        results += evaluate(pair, house, count, seed, on_progress=on_progress, on_result=on_result)
+    return LadderResult(house, tuple(agent.spec for agent in agents), tuple(results))
 
 
 def steps(ladder: LadderResult) -> list[Step]:
-    """Every rung but the lowest against the one below it, from the bottom."""
+    """Every rung but the lowest against the one below it, from the bottom, as far as played."""
     pairs = zip(ladder.rungs[1:], ladder.rungs[:-1], strict=True)
-    return [Step(ladder.between(above, below)) for above, below in pairs]
+    return [Step(ladder.by_pair[pair]) for pair in pairs if pair in ladder.by_pair]
 
 
 def ladder_page(ladders: Sequence[LadderResult], command: str, seconds: float) -> str:
@@ -155,13 +200,13 @@ def ladder_page(ladders: Sequence[LadderResult], command: str, seconds: float) -
     Parameters
     ----------
     ladders : sequence of LadderResult
-        At least one.
+        With at least one result; what is missing is named.
     command : str
         That made them.
     seconds : float
         That they took.
     """
-    first = ladders[0].results[0]
+    first = next(result for ladder in ladders for result in ladder.results)
     lines = [
         "# Ladder",
         "",
@@ -203,7 +248,8 @@ def _matrix(ladder: LadderResult) -> list[str]:
         "|---|" + "---|" * len(columns),
     ]
     for place, agent in enumerate(ladder.rungs[1:], 1):
-        cells = [_cell(ladder.between(agent, below)) for below in ladder.rungs[:place]]
+        played = [ladder.by_pair.get((agent, below)) for below in ladder.rungs[:place]]
+        cells = ["" if result is None else _cell(result) for result in played]
         cells += [""] * (len(columns) - place)
         lines.append(f"| `{agent}` | " + " | ".join(cells) + " |")
     return lines
@@ -215,14 +261,16 @@ def _cell(result: PairingResult) -> str:
 
 
 def _verdicts(ladder: LadderResult) -> list[str]:
-    doubtful = [step.result for step in steps(ladder) if not step.holds]
-    if not doubtful:
-        return ["Every rung beats the one below it, with its whole interval above 0."]
-    return [
-        f"**Not shown to be stronger**: `{result.agent}` than `{result.opponent}`, "
-        f"{_cell(result)}; the interval is not wholly above 0."
-        for result in doubtful
+    lines = [
+        f"**Not shown to be stronger**: `{step.result.agent}` than `{step.result.opponent}`, "
+        f"{_cell(step.result)}; the interval is not wholly above 0."
+        for step in steps(ladder)
+        if not step.holds
     ]
+    played = len(ladder.results)
+    if played < ladder.pairings:
+        return [*lines, f"**Not finished**: {played} of {ladder.pairings} pairings were played."]
+    return lines or ["Every rung beats the one below it, with its whole interval above 0."]
 
 
 def _duration(seconds: float) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tressette_agents.whole_file import write_whole
 from tressette_env.errors import OptionError
 from tressette_train.bench import peer_rows
 from tressette_train.bench.report import Report
-from tressette_train.bench.timing import PLAYS, Measured
+from tressette_train.bench.timing import PLAYS, Measured, Row
+from tressette_train.output_file import check_output, write_output
 
 __all__ = ["check_chart", "draw_report"]
 
@@ -26,14 +26,13 @@ _CURVES = {  # Okabe and Ito
 _OURS, _THEIRS = "#0072b2", "#999999"
 
 
-def check_chart(path: Path) -> None:
-    """Raise ``OptionError`` unless a PNG can be written under that name."""
+def check_chart(path: Path, rows: Sequence[Row | Measured]) -> None:
+    """Raise ``OptionError`` unless a chart of the rows can be written under that name."""
     if path.suffix.lower() != ".png":
         raise OptionError(f"--chart: expected a file name that ends in .png, got {str(path)!r}")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise OptionError(
-            f"--chart: {path} cannot be written; expected a file in a folder of yours"
-        )
+    if all(row.unit != PLAYS for row in rows):
+        raise OptionError("--chart: expected rows in plays a second, there is none")
+    check_output("--chart", path)
 
 
 def draw_report(report: Report, path: Path) -> None:
@@ -42,8 +41,9 @@ def draw_report(report: Report, path: Path) -> None:
     Raises
     ------
     OptionError
-        If nothing that it shows was measured, or the file cannot be written.
+        As ``check_chart``.
     """
+    check_chart(path, report.rows)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -51,8 +51,6 @@ def draw_report(report: Report, path: Path) -> None:
     if len({row.tables for row in curves}) < 2:
         curves = []
     bars = [row for row in report.rows if row.unit == PLAYS and row not in curves]
-    if not curves and not bars:
-        raise OptionError("--chart: expected rows in plays a second, none was measured")
     both = bool(curves) and bool(bars)
     figure = Figure(figsize=(12 if both else 7, 5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
@@ -64,12 +62,7 @@ def draw_report(report: Report, path: Path) -> None:
     figure.suptitle(_title(report), fontsize=10)
     image = io.BytesIO()
     figure.savefig(image, format="png")
-    try:
-        write_whole(path.resolve(), image.getvalue())
-    except OSError as error:
-        raise OptionError(
-            f"--chart: {path} cannot be written ({error.strerror or error})"
-        ) from None
+    write_output("--chart", path, image.getvalue())
 
 
 def _draw_curves(axes: Any, rows: list[Measured]) -> None:

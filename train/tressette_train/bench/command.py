@@ -6,7 +6,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -182,20 +182,20 @@ def run(
     from tressette_train.bench.chart import check_chart, draw_report
     from tressette_train.bench.page import check_page, write_results
 
+    report = None if read is None else read_report(read)
     if chart is not None:
-        check_chart(chart)
+        check_chart(chart, rows_of(plan) if report is None else report.rows)
     if write is not None:
         check_page(write)
-    if read is not None:
-        report = read_report(read)
-    else:
+    if report is None:
         with _progress(len(rows_of(plan)), plan.repeats) as advance:
             report = run_benchmark(plan, advance)
-    _show(report, as_json, targets)
-    if chart is not None:
-        draw_report(report, chart)
-    if write is not None:
-        write_results(report, write)
+    with ExitStack() as last:  # last in, first out; what fails keeps nothing else from being done
+        last.callback(_show, report, as_json, targets)
+        if write is not None:
+            last.callback(write_results, report, write)
+        if chart is not None:
+            last.callback(draw_report, report, chart)
 
 
 def show_signature(as_json: bool) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from tressette_agents.whole_file import write_whole
 from tressette_env.errors import OptionError
 from tressette_train.bench.report import Report
 from tressette_train.bench.screen import markdown, notes, sheets, target_sheet
+from tressette_train.output_file import check_output, write_output
 
 __all__ = ["BEGIN", "END", "check_page", "write_results"]
 
@@ -24,10 +23,7 @@ def check_page(path: Path) -> tuple[str, str]:
     OptionError
         If the page cannot be read or written, or does not hold each mark once.
     """
-    if path.exists() and not path.is_file():
-        raise OptionError(f"--write: expected a file, {path} is none")
-    if path.is_file() and not os.access(path, os.W_OK):
-        raise OptionError(f"--write: {path} cannot be written")
+    check_output("--write", path)
     try:
         text = path.read_bytes().decode()  # line ends stay as they are
     except (OSError, UnicodeDecodeError) as error:
@@ -48,9 +44,4 @@ def write_results(report: Report, path: Path) -> None:
     tables = [markdown(sheet) for sheet in (target_sheet(report), *sheets(report))]
     lines = "\n".join(f"- {note}" for note in notes(report))
     body = "\n\n".join([BEGIN, *tables, lines, END])
-    try:
-        write_whole(path.resolve(), (before + body + after).encode())
-    except OSError as error:
-        raise OptionError(
-            f"--write: {path} cannot be written ({error.strerror or error})"
-        ) from None
+    write_output("--write", path, (before + body + after).encode())
