@@ -72,6 +72,19 @@ def test_the_last_tricks_of_four_seats_are_exact() -> None:
         table.play_randomly(1, ply)
 
 
+@pytest.mark.parametrize("house", ["mini_2x5", "mini_2x5_stock_empty"])
+def test_what_one_deal_has_taught_is_not_believed_of_another_stock(house: str) -> None:
+    rules = PRESETS[house]
+    states = np.repeat(BatchTable(8, rules, 5).states, 24)
+    rng = np.random.default_rng(1)
+    for state in states:
+        state["stock"][: rules.stock_size] = rng.permutation(state["stock"][: rules.stock_size])
+    together = clairvoyant().act_on_states(states, rules, np.zeros(len(states), np.int64))
+    for row in range(0, len(states), 4):
+        alone = clairvoyant().act_on_states(states[row : row + 1], rules, np.zeros(1, np.int64))
+        assert alone[0] == together[row]
+
+
 def test_it_looks_at_hidden_cards_and_leaves_the_states_alone() -> None:
     agent = clairvoyant()
     states = np.repeat(BatchTable(1, PLAYMORE, 3).states, 30)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from tressette_agents import make_agent
+from tressette_agents import make_agent, pimc_kernels, search_kernels
 from tressette_agents.counting import counting_card
 from tressette_agents.pimc_kernels import SPREAD
 from tressette_agents.playouts import suit_rows
@@ -16,6 +16,7 @@ from tressette_agents.solver import best_card
 from tressette_agents.solver_open import solve_open
 from tressette_agents.solver_partners import solve_partners
 from tressette_env.batch import BatchTable
+from tressette_env.rollouts import Workspace
 from tressette_env.rules import is_over, play_card, side_of
 from tressette_env.rulesets import PRESETS, RuleSet
 from tressette_env.state import State, state_from_record
@@ -116,6 +117,23 @@ def test_with_four_seats_too(tricks: int) -> None:
             view = View.from_record(views[0], rules)
             assert int(cards[0]) in best_by_hand(view, ply, tricks)
         table.play(cards)
+
+
+@pytest.mark.parametrize("house", ["mini_2x5", "mini_2x5_stock_empty"])
+def test_what_one_world_has_taught_is_not_believed_of_another_stock(house: str) -> None:
+    """Few cards: many worlds have the same hands, and the stock in another order."""
+    rules = PRESETS[house]
+    views = BatchTable(3, rules, 5).views()
+    arrays = Workspace().arrays
+    reused = pimc_kernels.new_solver()
+    for view in views:
+        search_kernels.plan_worlds(view, rules.row[0], arrays[0], arrays[1])
+        for world in range(60):
+            totals = np.zeros((2, 40), np.int64)
+            which = (view, rules.row[0], 9, SPREAD * world, SPREAD * (world + 1), 0, 2)
+            for row, solver in enumerate((reused, pimc_kernels.new_solver())):
+                pimc_kernels.add_corrections(*which, solver, arrays, totals[row])
+            assert (totals[0] == totals[1]).all()
 
 
 def test_a_time_limit_holds_and_deals_the_same_worlds() -> None:

@@ -446,6 +446,13 @@ def test_positions_that_cannot_be_played(own, other, stock, led, message):
         ((1, 0, [2, 3], -1), DeckError, "led: expected a card number 0 to 39 or None"),
         ((1, 2, [2, 3], None, "never"), OptionError, "follow: expected one of always, stock_empty"),
         ((1, 2, [2, 3], None, ["always"]), OptionError, "follow: expected one of"),
+        ((1, 2, [2, 3], None, None), OptionError, "follow: expected one of.*got None"),
+        ((None, 2, [2, 3]), OptionError, "own: expected a list of 64-bit integers"),
+        ((1, [2], [2, 3]), OptionError, "other: expected one dimension"),
+        ((1, 2, 3), OptionError, "stock: expected one dimension"),
+        ((1, 2, None), OptionError, "stock: expected a list of 64-bit integers"),
+        ((1, 0, [2, 3], "3D"), OptionError, "led: expected a list of 64-bit integers"),
+        ((1, 0, [2, 3], np.arange(2)), OptionError, "led: expected one dimension"),
     ],
 )
 def test_values_that_are_no_cards(arguments, error, message):

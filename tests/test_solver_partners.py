@@ -605,11 +605,27 @@ def test_positions_that_cannot_be_played(texts, leader, table, message):
         ([1, 2, 4, 8], 0.0, (), OptionError, "leaders: expected a list of 64-bit integers"),
         ([0, 2, 4, 8], 0, (40,), DeckError, "table: expected card numbers 0 to 39, got 40"),
         ([0, 2, 4, 8], 0, (-1,), DeckError, "table: expected up to three card numbers"),
+        ([0, 2, 4, 8], 0, None, OptionError, "table: expected a list of 64-bit integers"),
+        ([0, 2, 4, 8], 0, 5, OptionError, "table: expected one dimension"),
+        ([0, 2, 4, 8], 0, ("3D",), OptionError, "table: expected a list of 64-bit integers"),
+        (None, 0, (), OptionError, "hands: expected a list of 64-bit integers"),
+        ([1, 2, [4], 8], 0, (), OptionError, "hands: expected a list of 64-bit integers"),
+        ([1, 2, 4, 8], None, (), OptionError, "leaders: expected a list of 64-bit integers"),
+        ([1, 2, 4, 8], [0, 1], (), OptionError, "leaders: expected one dimension"),
     ],
 )
 def test_values_that_are_no_cards(hands, leader, table, error, message):
     with pytest.raises(error, match=message):
         solve_partners(hands, leader, table)
+
+
+def test_a_seat_that_has_not_followed_suit_but_could_is_refused():
+    hands = [parse_hand(text) for text in ("C:J", "D:4", "D:5 C:5", "D:6 C:6")]
+    table = [parse_card("7D"), parse_card("7C")]  # seat 1 has thrown a coppa and holds a denaro
+    with pytest.raises(DeckError, match=r"expected seat 1 to have followed suit \(R6\), got"):
+        solve_partners(hands, 0, table)
+    hands[1] = parse_hand("B:4")
+    assert solve_partners(hands, 0, table) == 4  # the fante takes the last trick
 
 
 def test_batches_say_which_position_is_wrong():

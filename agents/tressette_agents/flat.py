@@ -25,18 +25,21 @@ from tressette_agents.options import (
     count_option,
     spec_text,
 )
-from tressette_agents.playouts import SearchAgent, leaf_code, suit_rows
+from tressette_agents.playouts import leaf_code, suit_rows
+from tressette_agents.search_agent import SearchAgent
+from tressette_agents.shared_work import whole_option
 from tressette_env.cards import NUM_CARDS
 from tressette_env.policies import parse_options
+from tressette_env.rollouts import Workspace
 from tressette_env.rulesets import RuleSet
 
 __all__ = ["DEFAULT_WORLDS", "MAX_WORLDS", "FlatAgent", "make"]
 
 DEFAULT_WORLDS = 40
-MAX_WORLDS = 100_000
+MAX_WORLDS = 100_000  # half a second
 
 
-class FlatAgent(SearchAgent):
+class FlatAgent(SearchAgent[Workspace]):
     """Flat Monte Carlo; plays every house.
 
     Parameters
@@ -59,11 +62,16 @@ class FlatAgent(SearchAgent):
         threads: int = 0,
     ) -> None:
         super().__init__(threads)
-        self.worlds = worlds
+        self.worlds = worlds = whole_option("worlds", worlds, 1, MAX_WORLDS)
         self.rollout = rollout
         self.leaf = leaf
         others = {"rollout": (rollout, DEFAULT_ROLLOUT), "leaf": (leaf, DEFAULT_LEAF)}
         self.spec = spec_text("flat", {"worlds": worlds}, others)
+        self.views_a_call = max(1, MAX_WORLDS // worlds)
+
+    def new_part(self) -> Workspace:
+        """See ``SharedWork.new_part``."""
+        return Workspace()
 
     def search(
         self,
@@ -71,7 +79,7 @@ class FlatAgent(SearchAgent):
         rules: RuleSet,
         seeds: npt.NDArray[np.int64],
         chosen: npt.NDArray[np.int64],
-        part: int,
+        memory: Workspace,
     ) -> None:
         """See ``SearchAgent.search``."""
         from tressette_agents import search_kernels  # loads numba
@@ -84,7 +92,7 @@ class FlatAgent(SearchAgent):
             ROLLOUTS.index(self.rollout),
             leaf_code(self.leaf, rules.seats),
             suit_rows(),
-            self._workspaces[part].arrays,
+            memory.arrays,
             np.zeros(NUM_CARDS, np.int64),
             chosen,
         )

@@ -25,18 +25,25 @@ from tressette_agents.options import (
     number_option,
     spec_text,
 )
-from tressette_agents.playouts import SearchAgent, leaf_code, suit_rows
+from tressette_agents.playouts import leaf_code, suit_rows
+from tressette_agents.search_agent import SearchAgent
+from tressette_agents.shared_work import whole_option
 from tressette_env.policies import parse_options
+from tressette_env.rollouts import Workspace
 from tressette_env.rulesets import RuleSet
 
 __all__ = ["IsmctsAgent", "make"]
 
 DEFAULT_ITERATIONS = 1000
 MAX_ITERATIONS = 1_000_000
+_ITERATIONS_A_CALL = 100_000  # some tenths of a second
 EXPLORE = 0.15  # times the square root; margins are counted in whole deals (35 thirds)
 
 
-class IsmctsAgent(SearchAgent):
+Tree = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.float64]]
+
+
+class IsmctsAgent(SearchAgent[tuple[Workspace, Tree]]):
     """Information-set Monte Carlo tree search; plays every house.
 
     Parameters
@@ -62,7 +69,7 @@ class IsmctsAgent(SearchAgent):
         threads: int = 0,
     ) -> None:
         super().__init__(threads)
-        self.iterations = iterations
+        self.iterations = whole_option("iterations", iterations, 1, MAX_ITERATIONS)
         self.explore = explore
         self.rollout = rollout
         self.leaf = leaf
@@ -72,7 +79,13 @@ class IsmctsAgent(SearchAgent):
             "leaf": (leaf, DEFAULT_LEAF),
         }
         self.spec = spec_text("ismcts", {"iterations": iterations}, others)
-        self._trees: list[tuple[npt.NDArray[np.generic], ...] | None] = [None] * self.threads
+        self.views_a_call = max(1, _ITERATIONS_A_CALL // iterations)
+
+    def new_part(self) -> tuple[Workspace, Tree]:
+        """See ``SharedWork.new_part``; the arrays of a tree are those of ``ismcts_kernels``."""
+        size = self.iterations + 1
+        children = np.zeros((size, 40), np.int32)
+        return Workspace(), (children, np.zeros((size, 2), np.int64), np.zeros(size, np.float64))
 
     def search(
         self,
@@ -80,34 +93,30 @@ class IsmctsAgent(SearchAgent):
         rules: RuleSet,
         seeds: npt.NDArray[np.int64],
         chosen: npt.NDArray[np.int64],
-        part: int,
+        memory: tuple[Workspace, Tree],
     ) -> None:
         """See ``SearchAgent.search``."""
         from tressette_agents import ismcts_kernels  # loads numba
 
-        tree = self._trees[part]
-        if tree is None:
-            size = self.iterations + 1
-            tree = (
-                np.zeros((size, 40), np.int32),
-                np.zeros((size, 2), np.int64),
-                np.zeros(size, np.float64),
+        workspace, tree = memory
+        for first in range(0, self.iterations, _ITERATIONS_A_CALL):
+            if self.is_stopped:
+                return
+            ismcts_kernels.best_cards(
+                views,
+                rules.row,
+                seeds,
+                first,
+                min(first + _ITERATIONS_A_CALL, self.iterations),
+                self.explore,
+                ROLLOUTS.index(self.rollout),
+                leaf_code(self.leaf, rules.seats),
+                suit_rows(),
+                workspace.arrays,
+                tree,
+                np.zeros((40, 2), np.int64),
+                chosen,
             )
-            self._trees[part] = tree
-        ismcts_kernels.best_cards(
-            views,
-            rules.row,
-            seeds,
-            self.iterations,
-            self.explore,
-            ROLLOUTS.index(self.rollout),
-            leaf_code(self.leaf, rules.seats),
-            suit_rows(),
-            self._workspaces[part].arrays,
-            tree,
-            np.zeros((40, 2), np.int64),
-            chosen,
-        )
 
 
 def make(options: str) -> IsmctsAgent:

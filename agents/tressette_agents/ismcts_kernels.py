@@ -82,7 +82,8 @@ def _search(
     view: Any,
     rule: Any,
     seed: int,
-    iterations: int,
+    first: int,
+    end: int,
     explore: float,
     rollout: int,
     leaf: int,
@@ -97,10 +98,11 @@ def _search(
         return -2
     if view.stock_left == 0:
         leaf = PLAY_OUT  # the tree reaches to the end
-    children[0, :] = 0
-    size = 1
+    if first == 0:
+        children[0, :] = 0
+    size = first + 1  # no iteration before has added more than one node
     side = view.seat & 1
-    for number in range(iterations):
+    for number in range(first, end):
         deal_world(plans, public, seed, number, stream, scratch, world)
         rollouts.copy_world(world, line)
         node = 0
@@ -147,7 +149,8 @@ def best_cards(
     views: Any,
     rules_row: Any,
     seeds: Any,
-    iterations: int,
+    first: int,
+    end: int,
     explore: float,
     rollout: int,
     leaf: int,
@@ -157,7 +160,11 @@ def best_cards(
     path: Any,
     out: Any,
 ) -> None:
-    """Most visited card for each view into ``out``; -2: an impossible view."""
+    """Most visited card for each view into ``out``; -2: an impossible view.
+
+    Iterations ``first`` to ``end - 1``; unless ``first`` is 0, those before have just been done in
+    this tree, for the one view that there is.
+    """
     for row in range(len(views)):
         view = views[row]
         if view.legal & (view.legal - 1) == 0:
@@ -167,7 +174,8 @@ def best_cards(
                 view,
                 rules_row[0],
                 seeds[row],
-                iterations,
+                first,
+                end,
                 explore,
                 rollout,
                 leaf,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tressette_agents.shared_work import MAX_THREADS
+from tressette_env.errors import shown
+
 __all__ = [
     "DEFAULT_LEAF",
     "DEFAULT_ROLLOUT",
@@ -22,7 +25,7 @@ LEAVES = ("estimate", "play")  # two seats: what becomes of the tricks after the
 DEFAULT_ROLLOUT = ROLLOUTS[0]
 DEFAULT_LEAF = LEAVES[0]
 
-_MAX_THREADS = 256
+_MAX_DIGITS = 20
 
 Reader = Callable[[str], Any]
 
@@ -31,9 +34,11 @@ def count_option(least: int, most: int) -> Callable[[str], int]:
     """Return the reader of an option that is a whole number within bounds."""
 
     def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-            raise ValueError(f"expected a whole number from {least} to {most}, got {text!r}")
-        return int(text)
+        # Python refuses to read thousands of digits; the first few say that it is out of range.
+        is_number = text.isascii() and text.isdigit()
+        if not is_number or not least <= int(text[:_MAX_DIGITS]) <= most:
+            raise ValueError(f"expected a whole number from {least} to {most}, got {shown(text)}")
+        return int(text[:_MAX_DIGITS])
 
     return read
 
@@ -47,7 +52,7 @@ def number_option(least: float, most: float) -> Callable[[str], float]:
         except ValueError:
             number = float("nan")
         if not least <= number <= most:
-            raise ValueError(f"expected a number from {least:g} to {most:g}, got {text!r}")
+            raise ValueError(f"expected a number from {least:g} to {most:g}, got {shown(text)}")
         return number
 
     return read
@@ -58,7 +63,7 @@ def choice_option(choices: tuple[str, ...]) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}; got {text!r}")
+            raise ValueError(f"expected one of {', '.join(choices)}; got {shown(text)}")
         return text
 
     return read
@@ -66,7 +71,7 @@ def choice_option(choices: tuple[str, ...]) -> Callable[[str], str]:
 
 SHARED_OPTIONS: dict[str, Reader] = {
     "rollout": choice_option(ROLLOUTS),
-    "threads": count_option(1, _MAX_THREADS),
+    "threads": count_option(1, MAX_THREADS),
 }
 
 
@@ -83,8 +88,10 @@ def spec_text(name: str, effort: dict[str, int], others: dict[str, tuple[Any, An
     """
     options: dict[str, Any] = dict(effort)
     options |= {key: value for key, (value, default) in others.items() if value != default}
-    written = (
-        f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
-        for key, value in options.items()
-    )
-    return f"{name}:{','.join(written)}"
+    written = ",".join(f"{key}={_written(value)}" for key, value in options.items())
+    return f"{name}:{written}"
+
+
+def _written(value: Any) -> str:
+    """Return the shortest text that is read as the same value."""
+    return repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -33,11 +33,14 @@ from tressette_agents.options import (
     count_option,
     spec_text,
 )
-from tressette_agents.playouts import SearchAgent, leaf_code, suit_rows
+from tressette_agents.playouts import leaf_code, suit_rows
+from tressette_agents.search_agent import SearchAgent
+from tressette_agents.shared_work import whole_option
 from tressette_agents.solver import EndingSolver
 from tressette_env.cards import NUM_CARDS
 from tressette_env.errors import AgentSpecError, RulesError
 from tressette_env.policies import parse_options
+from tressette_env.rollouts import Workspace
 from tressette_env.rulesets import RuleSet
 
 __all__ = ["PimcAgent", "SolvedWorlds", "check_most_wins", "make"]
@@ -46,8 +49,9 @@ DEFAULT_WORLDS = 32
 DEFAULT_DRAWS = 1
 DEFAULT_TRICKS = 5
 MAX_WORLDS = 100_000
-MAX_DRAWS = 10
-MAX_TRICKS = 10
+MAX_MS = 3_600_000
+MAX_DRAWS = 4  # one more costs a world three times the time, with free play six times
+MAX_TRICKS = 9
 
 
 def check_most_wins(spec: str, rules: RuleSet) -> None:
@@ -86,7 +90,16 @@ class SolvedWorlds:
         return module, self.depths[seats], self._solvers[seats]
 
 
-class PimcAgent(SearchAgent):
+class _Memory:
+    """What one thread works in."""
+
+    def __init__(self, draws: int, tricks: int) -> None:
+        self.workspace = Workspace()
+        self.endings = EndingSolver()
+        self.solved = SolvedWorlds(draws, tricks)
+
+
+class PimcAgent(SearchAgent[_Memory]):
     """Perfect-information Monte Carlo; plays houses in which more wins.
 
     Parameters
@@ -116,17 +129,21 @@ class PimcAgent(SearchAgent):
         threads: int = 0,
     ) -> None:
         super().__init__(threads)
-        self.worlds = worlds
-        self.ms = ms
+        self.worlds = whole_option("worlds", worlds, 1, MAX_WORLDS)
+        self.ms = whole_option("ms", ms, 0, MAX_MS)
         self.rollout = rollout
+        self.draws = whole_option("draws", draws, 0, MAX_DRAWS)
+        self.tricks = whole_option("tricks", tricks, 1, MAX_TRICKS)
         others = {
             "rollout": (rollout, DEFAULT_ROLLOUT),
             "draws": (draws, DEFAULT_DRAWS),
             "tricks": (tricks, DEFAULT_TRICKS),
         }
         self.spec = spec_text("pimc", {"ms": ms} if ms else {"worlds": worlds}, others)
-        self._endings = [EndingSolver() for _ in range(self.threads)]
-        self._solved = [SolvedWorlds(draws, tricks) for _ in range(self.threads)]
+
+    def new_part(self) -> _Memory:
+        """See ``SharedWork.new_part``."""
+        return _Memory(self.draws, self.tricks)
 
     def check_rules(self, rules: RuleSet) -> None:
         """Raise ``RulesError`` where less wins."""
@@ -138,40 +155,42 @@ class PimcAgent(SearchAgent):
         rules: RuleSet,
         seeds: npt.NDArray[np.int64],
         chosen: npt.NDArray[np.int64],
-        part: int,
+        memory: _Memory,
     ) -> None:
         """See ``SearchAgent.search``."""
         is_ending = (views["stock_left"] == 0) & (rules.seats == 2)
         at = np.flatnonzero((views["legal"] != 0) & is_ending)
         if len(at):
-            chosen[at] = exact_cards(views[at], self._endings[part])
+            chosen[at] = exact_cards(views[at], memory.endings)
         for row in np.flatnonzero((views["legal"] != 0) & ~is_ending):
-            chosen[row] = self._card(views[row], rules, int(seeds[row]), part)
+            chosen[row] = self._card(views[row], rules, int(seeds[row]), memory)
 
-    def _card(self, view: np.void, rules: RuleSet, seed: int, part: int) -> int:
+    def _card(self, view: np.void, rules: RuleSet, seed: int, memory: _Memory) -> int:
         from tressette_agents import search_kernels  # loads numba
         from tressette_agents.pimc_kernels import SPREAD
 
         legal = int(view["legal"])
         if legal & legal - 1 == 0:
             return legal.bit_length() - 1
-        kernels, depth, solver = self._solved[part].kernels(rules.seats)
+        kernels, depth, solver = memory.solved.kernels(rules.seats)
         is_free = rules.seats == 2 and not rules.follow_always
         if is_free and view["stock_left"] > 2 * depth:
             depth = 0  # where any card may be played, it costs much and gains nothing before
         leaf = leaf_code("estimate", rules.seats)
         rollout, rule = ROLLOUTS.index(self.rollout), rules.row[0]
-        arrays = self._workspaces[part].arrays
+        arrays = memory.workspace.arrays
         totals = np.zeros(NUM_CARDS, np.int64)
-        step = SPREAD if self.ms else SPREAD * self.worlds
         end = time.perf_counter() + self.ms / 1000
         dealt = 0
-        while dealt == 0 or time.perf_counter() < end:
-            which = (view, rule, seed, dealt, dealt + step, rollout)
+        # One solved world in a call of compiled code: then the clock, and Python's signals.
+        while dealt == 0 or (time.perf_counter() < end if self.ms else dealt < self.worlds):
+            which = (view, rule, seed, SPREAD * dealt, SPREAD * (dealt + 1), rollout)
             if not search_kernels.add_worlds(*which, leaf, suit_rows(), arrays, totals):
                 return -2
             kernels.add_corrections(*which, depth, solver, arrays, totals)
-            dealt += step
+            dealt += 1
+            if self.is_stopped:
+                break
         return int(search_kernels.best_total(legal, totals))
 
 
@@ -179,7 +198,7 @@ def make(options: str) -> PimcAgent:
     """Make the agent of a spec such as ``pimc:worlds=32`` or ``pimc:ms=50``."""
     known = {
         "worlds": count_option(1, MAX_WORLDS),
-        "ms": count_option(1, 3_600_000),
+        "ms": count_option(1, MAX_MS),
         "draws": count_option(0, MAX_DRAWS),
         "tricks": count_option(1, MAX_TRICKS),
         **SHARED_OPTIONS,

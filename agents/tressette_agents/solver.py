@@ -13,15 +13,13 @@ will still take with best play by both, this trick and the last trick's three th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tressette_agents.solver_base import TO_LEAD, IntArray, Ints, Solver, int_array, led_array
 from tressette_env.card_notation import card_text, hand_text
 from tressette_env.cards import ALL_CARDS, NUM_CARDS
 from tressette_env.errors import DeckError, OptionError
@@ -30,33 +28,11 @@ __all__ = [
     "EndingSolver",
     "best_card",
     "card_values",
-    "int_array",
     "solve_ending",
     "suits",
 ]
 
-_TO_LEAD = -1
-_TABLE_BITS = (4, 24)
 _MAX_HAND = 10
-
-Ints = npt.ArrayLike
-IntArray = npt.NDArray[np.int64]
-
-
-def int_array(name: str, values: Ints, dimensions: int = 1) -> IntArray:
-    """Array int64 of what a caller gave under ``name``; raises ``OptionError``."""
-    try:
-        array = np.asarray(values)
-        if array.size and array.dtype.kind not in "iu":
-            raise TypeError
-        array = np.ascontiguousarray(array, np.int64)
-    except (TypeError, OverflowError, ValueError):
-        got = f"{values!r:.80}"
-        raise OptionError(f"{name}: expected a list of 64-bit integers, got {got}") from None
-    if array.ndim != dimensions:
-        expected = "one dimension" if dimensions == 1 else f"{dimensions} dimensions"
-        raise OptionError(f"{name}: expected {expected}, got shape {array.shape}")
-    return array
 
 
 def _check_endings(own: IntArray, other: IntArray, led: IntArray) -> None:
@@ -70,12 +46,12 @@ def _check_endings(own: IntArray, other: IntArray, led: IntArray) -> None:
             row = int(outside.argmax())
             got = f"{int(sets[row])} in ending {row}"
             raise DeckError(f"{name}: expected a set of cards 0 to {NUM_CARDS - 1}, got {got}")
-    outside = (led < _TO_LEAD) | (led >= NUM_CARDS)
+    outside = (led < TO_LEAD) | (led >= NUM_CARDS)
     if outside.any():
         row = int(outside.argmax())
         got = f"{int(led[row])} in ending {row}"
         raise DeckError(f"led: expected a card number 0 to {NUM_CARDS - 1}, got {got}")
-    leads = led == _TO_LEAD
+    leads = led == TO_LEAD
     on_table = np.where(leads, 0, np.int64(1) << np.maximum(led, 0))
     own_size = np.bitwise_count(own)
     unplayable = (
@@ -93,20 +69,20 @@ def _check_endings(own: IntArray, other: IntArray, led: IntArray) -> None:
 
 def _what_is_wrong(own: int, other: int, led: int) -> str:
     got = f"got own {hand_text(own)}, other {hand_text(other)}"
-    if led != _TO_LEAD:
+    if led != TO_LEAD:
         got += f", led {card_text(led)}"
     if own & other:
         return f"expected different cards in the two hands, {got}"
-    if led != _TO_LEAD and (own | other) >> led & 1:
+    if led != TO_LEAD and (own | other) >> led & 1:
         return f"expected a led card that is in neither hand any more, {got}"
     if not 0 < own.bit_count() <= _MAX_HAND:
         return f"expected 1 to {_MAX_HAND} cards in hand, {got}"
-    if led == _TO_LEAD:
+    if led == TO_LEAD:
         return f"expected hands of equal size for the player to lead, {got}"
     return f"expected one card more in own than in other once a card is led, {got}"
 
 
-class EndingSolver:
+class EndingSolver(Solver[IntArray]):
     """Solves many endings in one call and remembers positions from call to call.
 
     Parameters
@@ -115,7 +91,7 @@ class EndingSolver:
         Memory for ``2**table_bits`` positions a thread, 8 bytes each; 4 to 24. The default fits in
         the second-level cache of most processors: a larger table is searched less, but waited for.
     threads : int
-        Threads that share a call's endings. The results do not depend on it.
+        Threads that share a call's endings, 1 to 256. The results do not depend on it.
 
     Raises
     ------
@@ -126,33 +102,26 @@ class EndingSolver:
     -----
     Methods take ``own``, ``other`` (int64[N], card sets) and ``led`` (int64[N], card numbers, -1
     where the player leads; None: all lead) and raise ``DeckError`` for an ending that cannot be
-    played. A solver may be used by several threads; they wait for one another.
+    played.
     """
 
-    def __init__(self, table_bits: int = 16, threads: int = 1) -> None:
-        low, high = _TABLE_BITS
-        if not isinstance(table_bits, int) or not low <= table_bits <= high:
-            raise OptionError(f"table_bits: expected {low} to {high}, got {table_bits!r}")
-        if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-            raise OptionError(f"threads: expected 1 or more, got {threads!r}")
-        self._table_bits = table_bits
-        self._threads = threads
-        self._lock = threading.Lock()
-        self.clear()
+    rows_a_call = 1000
 
-    def clear(self) -> None:
-        """Forget all positions and the count of nodes."""
+    def __init__(self, table_bits: int = 16, threads: int = 1) -> None:
+        super().__init__(table_bits, threads)
+
+    def new_part(self) -> IntArray:
+        """Return one thread's table, empty."""
         from tressette_agents.solver_search import new_table  # loads numba
 
-        with self._lock:
-            self._tables = [new_table(self._table_bits) for _ in range(self._threads)]
+        return new_table(self.table_bits)
 
     @property
     def nodes(self) -> int:
         """Positions searched since the start or the last ``clear``."""
         from tressette_agents.solver_search import NODES
 
-        return sum(int(table[NODES]) for table in self._tables)
+        return self._count(lambda table: table[NODES])
 
     def solve(self, own: Ints, other: Ints, led: Ints | None = None) -> IntArray:
         """Thirds that the player to act takes in each ending, int64[N]."""
@@ -182,22 +151,13 @@ class EndingSolver:
     ) -> IntArray:
         own = int_array("own", own)
         other = int_array("other", other)
-        led = np.full(len(own), _TO_LEAD) if led is None else int_array("led", led)
+        led = np.full(len(own), TO_LEAD) if led is None else int_array("led", led)
         _check_endings(own, other, led)
-        out = np.empty((len(own), *shape), np.int64)
-        bounds = [len(own) * part // self._threads for part in range(self._threads + 1)]
 
-        def solve_part(part: int) -> None:
-            rows = slice(bounds[part], bounds[part + 1])
-            kernel(own[rows], other[rows], led[rows], out[rows], suits(), self._tables[part])
+        def solve_rows(table: IntArray, rows: slice, out: IntArray) -> None:
+            kernel(own[rows], other[rows], led[rows], out, suits(), table)
 
-        with self._lock:
-            if self._threads == 1:
-                solve_part(0)
-            else:
-                with ThreadPoolExecutor(self._threads) as pool:
-                    list(pool.map(solve_part, range(self._threads)))
-        return out
+        return self._solve(solve_rows, len(own), shape)
 
 
 @cache
@@ -211,12 +171,6 @@ def suits() -> Any:
 @cache
 def _solver() -> EndingSolver:
     return EndingSolver()
-
-
-def _single(led: int | None) -> list[int]:
-    if led == _TO_LEAD:  # means "to lead" in arrays only
-        raise DeckError(f"led: expected a card number 0 to {NUM_CARDS - 1} or None, got {led}")
-    return [_TO_LEAD if led is None else led]
 
 
 def solve_ending(own: int, other: int, led: int | None = None) -> int:
@@ -247,12 +201,12 @@ def solve_ending(own: int, other: int, led: int | None = None) -> int:
     >>> solve_ending(parse_hand("D:3A"), parse_hand("D:2K"))  # A to the 2, then the 3 takes the K
     5
     """
-    return int(_solver().solve([own], [other], _single(led))[0])
+    return int(_solver().solve([own], [other], led_array(led))[0])
 
 
 def card_values(own: int, other: int, led: int | None = None) -> dict[int, int]:
     """Value of an ending after each legal card, by card number; see ``solve_ending``."""
-    values = _solver().card_values([own], [other], _single(led))[0]
+    values = _solver().card_values([own], [other], led_array(led))[0]
     return {card: int(value) for card, value in enumerate(values) if value >= 0}
 
 
@@ -261,4 +215,4 @@ def best_card(own: int, other: int, led: int | None = None) -> int:
 
     See ``solve_ending``.
     """
-    return int(_solver().best_cards([own], [other], _single(led))[0])
+    return int(_solver().best_cards([own], [other], led_array(led))[0])

@@ -13,30 +13,24 @@ this trick and the last trick's three thirds (R10) included.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from tressette_agents.solver import int_array, suits
+from tressette_agents.solver import suits
+from tressette_agents.solver_base import TO_LEAD, IntArray, Ints, Solver, int_array, led_array
 from tressette_env.card_notation import card_text, hand_text
 from tressette_env.cards import ALL_CARDS, NUM_CARDS, card_set
-from tressette_env.errors import DeckError, OptionError
+from tressette_env.errors import DeckError, OptionError, shown
 
 __all__ = ["OpenSolver", "open_card_values", "solve_open"]
 
-_TO_LEAD = -1
 _MAX_HAND = 10
 _MAX_STOCK = 20
-_TABLE_BITS = (4, 24)
 _FOLLOW = ("always", "stock_empty")
 
-Ints = npt.ArrayLike
-IntArray = npt.NDArray[np.int64]
 Follow = Literal["always", "stock_empty"]
 
 
@@ -45,13 +39,13 @@ def _check_position(own: int, other: int, led: int, stock: list[int]) -> None:
     for name, cards in (("own", own), ("other", other)):
         if not 0 <= cards <= ALL_CARDS:
             raise DeckError(f"{name}: expected a set of cards 0 to {NUM_CARDS - 1}, got {cards}")
-    if not _TO_LEAD <= led < NUM_CARDS:
+    if not TO_LEAD <= led < NUM_CARDS:
         raise DeckError(f"led: expected a card number 0 to {NUM_CARDS - 1}, got {led}")
     try:
         in_stock = card_set(stock)
     except DeckError as error:
         raise DeckError(f"stock: {error}") from None
-    on_table = 0 if led == _TO_LEAD else 1 << led
+    on_table = 0 if led == TO_LEAD else 1 << led
     got = f"got own {hand_text(own)}, other {hand_text(other)}"
     got += f", stock {hand_text(in_stock)}" if stock else ""
     got += f", led {card_text(led)}" if on_table else ""
@@ -70,7 +64,14 @@ def _check_position(own: int, other: int, led: int, stock: list[int]) -> None:
         raise DeckError(f"expected {expected}, {got}")
 
 
-class OpenSolver:
+def _checked_follow(follow: Follow) -> Follow:
+    if not isinstance(follow, str) or follow not in _FOLLOW:
+        expected = f"one of {', '.join(_FOLLOW)}"
+        raise OptionError(f"follow: expected {expected}; got {shown(follow)}")
+    return follow
+
+
+class OpenSolver(Solver[tuple[IntArray, IntArray]]):
     """Solves many positions with a known stock in one call, and remembers endings between calls.
 
     Parameters
@@ -81,7 +82,7 @@ class OpenSolver:
         Memory for ``2**table_bits`` endings and as many positions before them, 8 and 16 bytes
         each, a thread; 4 to 24.
     threads : int
-        Threads that share a call's positions. The results do not depend on it.
+        Threads that share a call's positions, 1 to 256. The results do not depend on it.
 
     Raises
     ------
@@ -93,33 +94,19 @@ class OpenSolver:
     Methods take ``own``, ``other`` (int64[N], card sets), ``stock`` (int64[N, M], card numbers,
     the top card first; M even, all positions of a call have as many) and ``led`` (int64[N], card
     numbers, -1 where the player leads; None: all lead). They raise ``DeckError`` for a position
-    that cannot be played. Several threads may use a solver; they wait for one another.
+    that cannot be played.
     """
 
     def __init__(self, follow: Follow = "always", table_bits: int = 16, threads: int = 1) -> None:
-        if follow not in _FOLLOW:
-            raise OptionError(f"follow: expected one of {', '.join(_FOLLOW)}; got {follow!r}")
-        low, high = _TABLE_BITS
-        if not isinstance(table_bits, int) or not low <= table_bits <= high:
-            raise OptionError(f"table_bits: expected {low} to {high}, got {table_bits!r}")
-        if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-            raise OptionError(f"threads: expected 1 or more, got {threads!r}")
-        self._follow = int(follow == "always")
-        self._table_bits = table_bits
-        self._threads = threads
-        self._lock = threading.Lock()
-        self.clear()
+        self._follow = int(_checked_follow(follow) == "always")
+        super().__init__(table_bits, threads)
 
-    def clear(self) -> None:
-        """Forget all positions and the count of nodes."""
+    def new_part(self) -> tuple[IntArray, IntArray]:
+        """Return one thread's tables, empty: of endings, and of positions before them."""
         from tressette_agents.solver_open_search import new_open_table  # loads numba
         from tressette_agents.solver_search import new_table
 
-        with self._lock:
-            self._tables = [
-                (new_table(self._table_bits), new_open_table(self._table_bits))
-                for _ in range(self._threads)
-            ]
+        return new_table(self.table_bits), new_open_table(self.table_bits)
 
     @property
     def nodes(self) -> tuple[int, int]:
@@ -127,8 +114,8 @@ class OpenSolver:
         from tressette_agents.solver_open_search import NODES as OPEN_NODES
         from tressette_agents.solver_search import NODES
 
-        endings = sum(int(table[NODES]) for table, _ in self._tables)
-        return sum(int(seen[OPEN_NODES]) for _, seen in self._tables), endings
+        seen = self._count(lambda tables: tables[1][OPEN_NODES])
+        return seen, self._count(lambda tables: tables[0][NODES])
 
     def solve(self, own: Ints, other: Ints, stock: Ints, led: Ints | None = None) -> IntArray:
         """Thirds that the player to act takes in each position, int64[N]."""
@@ -156,7 +143,7 @@ class OpenSolver:
         own = int_array("own", own)
         other = int_array("other", other)
         stock = int_array("stock", stock, dimensions=2)
-        led = np.full(len(own), _TO_LEAD) if led is None else int_array("led", led)
+        led = np.full(len(own), TO_LEAD) if led is None else int_array("led", led)
         if not len(own) == len(other) == len(stock) == len(led):
             lengths = f"{len(own)}, {len(other)}, {len(stock)} and {len(led)}"
             raise OptionError(f"expected as many own, other, stock and led, got {lengths}")
@@ -171,35 +158,27 @@ class OpenSolver:
             except DeckError as error:
                 where = f" (position {row})" if len(own) > 1 else ""
                 raise DeckError(f"{error}{where}") from None
-        out = np.empty((len(own), *shape), np.int64)
-        bounds = [len(own) * part // self._threads for part in range(self._threads + 1)]
 
-        def solve_part(part: int) -> None:
-            rows = slice(bounds[part], bounds[part + 1])
-            positions = (own[rows], other[rows], led[rows], self._follow, stock[rows], out[rows])
-            kernel(*positions, suits(), *self._tables[part], new_scratch(size))
+        def solve_rows(tables: tuple[IntArray, IntArray], rows: slice, out: IntArray) -> None:
+            positions = (own[rows], other[rows], led[rows], self._follow, stock[rows], out)
+            kernel(*positions, suits(), *tables, new_scratch(size))
 
-        with self._lock:
-            if self._threads == 1:
-                solve_part(0)
-            else:
-                with ThreadPoolExecutor(self._threads) as pool:
-                    list(pool.map(solve_part, range(self._threads)))
-        return out
+        return self._solve(solve_rows, len(own), shape)
 
 
 @cache
-def _solver(follow: Follow) -> OpenSolver:
+def _solver_of(follow: Follow) -> OpenSolver:
     return OpenSolver(follow)
+
+
+def _solver(follow: Follow) -> OpenSolver:
+    return _solver_of(_checked_follow(follow))
 
 
 def _single(
     own: int, other: int, stock: Sequence[int], led: int | None
-) -> tuple[list[int], list[int], Any, list[int]]:
-    if led == _TO_LEAD:  # means "to lead" in arrays only
-        raise DeckError(f"led: expected a card number 0 to {NUM_CARDS - 1} or None, got {led}")
-    row = int_array("stock", stock) if len(stock) else np.zeros(0, np.int64)
-    return [own], [other], row[None, :], [_TO_LEAD if led is None else led]
+) -> tuple[list[int], list[int], IntArray, IntArray]:
+    return [own], [other], int_array("stock", stock)[None, :], led_array(led)
 
 
 def solve_open(
@@ -240,8 +219,6 @@ def solve_open(
     >>> solve_open(parse_hand("D:2"), parse_hand("D:K"), stock)  # the 2 wins the K, then the 3 all
     6
     """
-    if not isinstance(follow, str):
-        raise OptionError(f"follow: expected one of {', '.join(_FOLLOW)}; got {follow!r}")
     return int(_solver(follow).solve(*_single(own, other, stock, led))[0])
 
 
@@ -249,7 +226,5 @@ def open_card_values(
     own: int, other: int, stock: Sequence[int], led: int | None = None, follow: Follow = "always"
 ) -> dict[int, int]:
     """Value after each legal card, by card number; see ``solve_open``."""
-    if not isinstance(follow, str):
-        raise OptionError(f"follow: expected one of {', '.join(_FOLLOW)}; got {follow!r}")
     values = _solver(follow).card_values(*_single(own, other, stock, led))[0]
     return {card: int(value) for card, value in enumerate(values) if value >= 0}

@@ -11,17 +11,14 @@ trick and the last trick's three thirds (R10) included; the other side takes the
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
-from tressette_agents.solver import int_array
+from tressette_agents.solver_base import IntArray, Ints, Solver, int_array
 from tressette_env.card_notation import card_text, hand_text
-from tressette_env.cards import ALL_CARDS, NUM_CARDS, card_set
+from tressette_env.cards import ALL_CARDS, NUM_CARDS, card_set, suit_of, suit_set
 from tressette_env.errors import DeckError, OptionError
 
 __all__ = ["PartnersSolver", "partners_card_values", "solve_partners"]
@@ -29,10 +26,6 @@ __all__ = ["PartnersSolver", "partners_card_values", "solve_partners"]
 _SEATS = 4
 _MAX_HAND = 10
 _NO_CARD = -1
-_TABLE_BITS = (4, 24)
-
-Ints = npt.ArrayLike
-IntArray = npt.NDArray[np.int64]
 
 
 def _check_position(hands: list[int], leader: int, on_table: list[int]) -> None:
@@ -68,9 +61,13 @@ def _check_position(hands: list[int], leader: int, on_table: list[int]) -> None:
         if on_table:
             expected += ", one card less for each seat that has played"
         raise DeckError(f"expected {expected}, {got}")
+    for place, card in enumerate(on_table):
+        seat = (leader + place) % _SEATS
+        if suit_of(card) != suit_of(on_table[0]) and hands[seat] & suit_set(suit_of(on_table[0])):
+            raise DeckError(f"expected seat {seat} to have followed suit (R6), {got}")
 
 
-class PartnersSolver:
+class PartnersSolver(Solver[IntArray]):
     """Solves many four-seat positions in one call and remembers positions from call to call.
 
     Parameters
@@ -78,7 +75,7 @@ class PartnersSolver:
     table_bits : int
         Memory for ``2**table_bits`` positions a thread, 40 bytes each; 4 to 24.
     threads : int
-        Threads that share a call's positions. The results do not depend on it.
+        Threads that share a call's positions, 1 to 256. The results do not depend on it.
 
     Raises
     ------
@@ -90,34 +87,24 @@ class PartnersSolver:
     Methods take ``hands`` (int64[N, 4], card sets by seat), ``leaders`` (int64[N], the seats that
     lead the current trick, or have led it) and ``tables`` (int64[N, 3], card numbers: the cards on
     the table in the order they were played, then -1; None: nothing is on the tables). They raise
-    ``DeckError`` for a position that cannot be played. Several threads may use a solver; they wait
-    for one another.
+    ``DeckError`` for a position that cannot be played.
     """
 
     def __init__(self, table_bits: int = 18, threads: int = 1) -> None:
-        low, high = _TABLE_BITS
-        if not isinstance(table_bits, int) or not low <= table_bits <= high:
-            raise OptionError(f"table_bits: expected {low} to {high}, got {table_bits!r}")
-        if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-            raise OptionError(f"threads: expected 1 or more, got {threads!r}")
-        self._table_bits = table_bits
-        self._threads = threads
-        self._lock = threading.Lock()
-        self.clear()
+        super().__init__(table_bits, threads)
 
-    def clear(self) -> None:
-        """Forget all positions and the count of nodes."""
-        from tressette_agents.solver_partners_table import new_memory
+    def new_part(self) -> IntArray:
+        """Return one thread's memory, empty."""
+        from tressette_agents.solver_partners_table import new_memory  # loads numba
 
-        with self._lock:
-            self._memories = [new_memory(self._table_bits) for _ in range(self._threads)]
+        return new_memory(self.table_bits)
 
     @property
     def nodes(self) -> int:
         """Positions searched at the start of a trick, since the start or the last ``clear``."""
         from tressette_agents.solver_partners_table import NODES
 
-        return sum(int(memory[NODES]) for memory in self._memories)
+        return self._count(lambda memory: memory[NODES])
 
     def solve(self, hands: Ints, leaders: Ints, tables: Ints | None = None) -> IntArray:
         """Thirds that the side of the seat to act takes in each position, int64[N]."""
@@ -157,20 +144,11 @@ class PartnersSolver:
                 _check_position(hands[row].tolist(), int(leaders[row]), on_table)
             except DeckError as error:
                 raise DeckError(f"{error}{where}") from None
-        out = np.empty((len(leaders), *shape), np.int64)
-        bounds = [len(leaders) * part // self._threads for part in range(self._threads + 1)]
 
-        def solve_part(part: int) -> None:
-            rows = slice(bounds[part], bounds[part + 1])
-            kernel(hands[rows], leaders[rows], tables[rows], out[rows], self._memories[part])
+        def solve_rows(memory: IntArray, rows: slice, out: IntArray) -> None:
+            kernel(hands[rows], leaders[rows], tables[rows], out, memory)
 
-        with self._lock:
-            if self._threads == 1:
-                solve_part(0)
-            else:
-                with ThreadPoolExecutor(self._threads) as pool:
-                    list(pool.map(solve_part, range(self._threads)))
-        return out
+        return self._solve(solve_rows, len(leaders), shape)
 
 
 @cache
@@ -178,11 +156,14 @@ def _solver() -> PartnersSolver:
     return PartnersSolver()
 
 
-def _row(table: Sequence[int]) -> list[list[int]]:
-    cards = list(table)
+def _single(
+    hands: Sequence[int], leader: int, table: Sequence[int]
+) -> tuple[IntArray, list[int], list[list[int]]]:
+    cards = int_array("table", table).tolist()
     if len(cards) >= _SEATS or _NO_CARD in cards:
         raise DeckError(f"table: expected up to three card numbers, got {cards}")
-    return [cards + [_NO_CARD] * (_SEATS - 1 - len(cards))]
+    row = cards + [_NO_CARD] * (_SEATS - 1 - len(cards))
+    return int_array("hands", hands)[None, :], [leader], [row]
 
 
 def solve_partners(hands: Sequence[int], leader: int, table: Sequence[int] = ()) -> int:
@@ -216,12 +197,12 @@ def solve_partners(hands: Sequence[int], leader: int, table: Sequence[int] = ())
     >>> solve_partners(hands, leader=0)  # the 2 takes the ace, the partner's 3 and the last trick
     8
     """
-    return int(_solver().solve([list(hands)], [leader], _row(table))[0])
+    return int(_solver().solve(*_single(hands, leader, table))[0])
 
 
 def partners_card_values(
     hands: Sequence[int], leader: int, table: Sequence[int] = ()
 ) -> dict[int, int]:
     """Value after each legal card, by card number; see ``solve_partners``."""
-    values = _solver().card_values([list(hands)], [leader], _row(table))[0]
+    values = _solver().card_values(*_single(hands, leader, table))[0]
     return {card: int(value) for card, value in enumerate(values) if value >= 0}

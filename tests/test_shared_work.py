@@ -1,0 +1,218 @@
+"""Agents and solvers that several Python threads share, that fork, are copied or interrupted."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tressette_agents import make_agent, pimc_kernels
+from tressette_agents.flat import FlatAgent
+from tressette_agents.ismcts import IsmctsAgent
+from tressette_agents.pimc import PimcAgent
+from tressette_agents.pimc_kernels import SPREAD
+from tressette_agents.shared_work import SharedWork
+from tressette_agents.solver import EndingSolver
+from tressette_agents.solver_open import OpenSolver
+from tressette_agents.solver_partners import PartnersSolver
+from tressette_env.batch import BatchTable
+from tressette_env.errors import OptionError
+from tressette_env.rulesets import PRESETS
+
+PLAYMORE = PRESETS["playmore"]
+VIEWS = BatchTable(24, PLAYMORE, 6).views()
+SEEDS = np.arange(24)
+
+
+def ask(agent: Any) -> list[int]:
+    cards: list[int] = agent.act_batch(VIEWS, PLAYMORE, SEEDS).tolist()
+    return cards
+
+
+# What is shared, and a call of it whose answer is known to be the same every time.
+SHARED: dict[str, tuple[Callable[[], Any], Callable[[Any], list[int]]]] = {
+    "flat": (lambda: make_agent("flat:worlds=3,threads=2"), ask),
+    "ismcts": (lambda: make_agent("ismcts:iterations=20,threads=2"), ask),
+    "pimc": (lambda: make_agent("pimc:worlds=1,threads=2"), ask),
+    "endings": (
+        lambda: EndingSolver(4, threads=2),
+        lambda solver: solver.solve([3, 5, 6], [24, 40, 80]).tolist(),
+    ),
+    "open": (
+        lambda: OpenSolver("always", 4, threads=2),
+        lambda solver: solver.solve([1, 2], [4, 8], [[5, 6], [5, 7]]).tolist(),
+    ),
+    "partners": (
+        lambda: PartnersSolver(4, threads=2),
+        lambda solver: solver.solve([[1, 2, 4, 8], [2, 4, 8, 16]], [0, 1]).tolist(),
+    ),
+}
+names = pytest.mark.parametrize("name", SHARED)
+
+
+class Recorder(SharedWork[list[int]]):
+    def new_part(self) -> list[int]:
+        return []
+
+
+def test_only_one_call_works_at_a_time() -> None:
+    shared, inside, most = Recorder(1), 0, 0
+
+    def work(part: list[int], low: int, high: int) -> None:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        time.sleep(0.005)
+        inside -= 1
+
+    callers = [threading.Thread(target=shared.share, args=(work, 1)) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert most == 1
+
+
+@names
+def test_a_second_call_waits_for_the_first(name: str) -> None:
+    make, call = SHARED[name]
+    shared, answers = make(), []
+    expected = call(make())
+    second = threading.Thread(target=lambda: answers.append(call(shared)))
+    with shared._lock:  # as during a call of another thread
+        second.start()
+        second.join(0.05)
+        assert not answers
+    second.join(20)
+    assert answers == [expected]
+
+
+def test_exact_endings_are_asked_one_call_at_a_time_too() -> None:
+    agent: Any = make_agent("greedy+endings")
+    assert isinstance(agent._solver, SharedWork)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("in_a_call", [False, True])
+@names
+def test_a_fork_does_not_wait_for_threads_that_it_has_not(name: str, in_a_call: bool) -> None:
+    make, call = SHARED[name]
+    shared = make()
+    call(shared)  # the threads of this process have started
+    child = multiprocessing.get_context("fork").Process(target=call, args=(shared,))
+    if in_a_call:
+        with shared._lock:
+            child.start()
+    else:
+        child.start()
+    child.join(20)
+    hangs = child.exitcode is None
+    child.kill()
+    assert not hangs and child.exitcode == 0
+    assert call(shared) == call(make())
+
+
+@names
+def test_copies_and_pickles_answer_the_same_and_leave_the_memory_behind(name: str) -> None:
+    make, call = SHARED[name]
+    shared = make()
+    expected = call(shared)
+    assert len(pickle.dumps(shared)) < 1000
+    for other in (pickle.loads(pickle.dumps(shared)), copy.deepcopy(shared), copy.copy(shared)):
+        assert other._lock is not shared._lock and other._parts == []
+        assert call(other) == expected
+
+
+@pytest.mark.parametrize("spec", ["greedy+endings", "flat:worlds=2+endings", "clairvoyant"])
+def test_agents_made_of_others_are_copied_and_pickled(spec: str) -> None:
+    agent = make_agent(spec)
+    for other in (pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)):
+        assert other.spec == spec
+        if not agent.cheats:
+            assert ask(other) == ask(agent)
+
+
+# --------------------------------------------------------------------------------- interruptions
+
+
+def test_after_ctrl_c_the_other_threads_stop_and_the_next_call_starts_afresh() -> None:
+    shared, rows = Recorder(2), []
+    begun = threading.Event()
+
+    def work(part: list[int], low: int, high: int) -> None:
+        part.append(low)
+        if low == 0:
+            begun.wait(5)
+            raise KeyboardInterrupt
+        rows.append(low)
+        begun.set()
+        while not shared.is_stopped:
+            time.sleep(0.001)
+
+    with pytest.raises(KeyboardInterrupt):
+        shared.share(work, 100)
+    assert rows == [50]
+    found: list[list[int]] = []
+    shared.share(lambda part, low, high: found.append([*part, low, high]), 1)
+    assert found == [[0, 1]]
+
+
+def test_rows_are_handed_out_in_calls_of_a_bounded_size() -> None:
+    shared, calls = Recorder(2), []
+    shared.share(lambda part, low, high: calls.append((low, high)), 10, 1, 2)
+    assert sorted(calls) == [(0, 2), (2, 4), (4, 5), (5, 7), (7, 9), (9, 10)]
+    assert make_agent("flat:worlds=50000").views_a_call == 2  # type: ignore[attr-defined]
+
+
+def test_pimc_heeds_ctrl_c_after_every_solved_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = make_agent("pimc:worlds=50,threads=1")
+    expected = agent.act_batch(VIEWS[:1], PLAYMORE, SEEDS[:1])
+    solved: list[int] = []
+
+    def interrupted(view: Any, rule: Any, seed: int, first: int, end: int, *rest: Any) -> None:
+        solved.append(end - first)
+        if len(solved) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pimc_kernels, "add_corrections", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            agent.act_batch(VIEWS[:1], PLAYMORE, SEEDS[:1])
+    assert solved == [SPREAD] * 3
+    assert (agent.act_batch(VIEWS[:1], PLAYMORE, SEEDS[:1]) == expected).all()
+
+
+# --------------------------------------------------------------------------------------- options
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "value"),
+    [
+        (FlatAgent, "worlds", 0),
+        (FlatAgent, "threads", 257),
+        (IsmctsAgent, "iterations", 1.5),
+        (PimcAgent, "worlds", None),
+        (PimcAgent, "ms", -1),
+        (PimcAgent, "draws", 5),
+        (PimcAgent, "tricks", 10),
+    ],
+)
+def test_agents_made_in_python_have_the_bounds_of_specs(make: Any, option: str, value: Any) -> None:
+    with pytest.raises(OptionError, match=f"{option}: expected a whole number from"):
+        make(**{option: value})
+
+
+@pytest.mark.parametrize("make", [EndingSolver, OpenSolver, PartnersSolver])
+def test_solvers_take_numpy_integers_and_refuse_what_is_out_of_range(make: Any) -> None:
+    assert make(table_bits=np.int64(5), threads=np.int32(2)).threads == 2
+    for options in ({"threads": 257}, {"threads": "2"}, {"table_bits": 25}, {"table_bits": None}):
+        (name,) = options
+        with pytest.raises(OptionError, match=f"{name}: expected a whole number from"):
+            make(**options)
