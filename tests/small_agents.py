@@ -13,6 +13,7 @@ _SMALL = {
     "pimc": ["pimc:worlds=1", "pimc:worlds=1,draws=0,tricks=2"],
     "ismcts": ["ismcts:iterations=12"],
     "learned": [],  # needs a file: test_learned.py asks the same of it
+    "program": [],  # needs a command: test_program.py
 }
 
 HOUSES = [PRESETS[name] for name in playable_presets()] + [

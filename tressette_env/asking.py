@@ -55,6 +55,8 @@ def ask(
         shown_rows = states
     try:
         answer: Any = choose(shown_rows, rules, seeds)
+    except AgentFailedError as error:  # it has said how it failed, and at which view
+        raise AgentFailedError(f"{error}; {_where(views[error.row])}", error.row) from error
     except (Exception, SystemExit) as error:
         row, one = _culprit(choose, shown_rows, rules, seeds, error)
         raise AgentFailedError(

@@ -162,7 +162,7 @@ def make(options: str) -> Agent:
         )
     known = parse_options("learned", rest, {"sample": _truth})
     if path == NAME:
-        return ChampionAgent(**known)
+        return ChampionAgent(agent_of_file, **known)
     spec = f"learned:{path}" + (",sample=true" if known.get("sample") else "")
     return agent_of_file(path, spec, **known)
 

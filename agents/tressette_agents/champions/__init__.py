@@ -6,6 +6,7 @@ A policy is one file in this folder, ``HOUSE.safetensors``, and its model card,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +32,14 @@ class ChampionAgent(Agent):
 
     Parameters
     ----------
+    load : callable
+        Makes the agent of a policy file, given its path, the spec and ``sample``.
     sample : bool
         Whether to draw cards with the policy's probabilities, instead of the most probable one.
     """
 
-    def __init__(self, sample: bool = False) -> None:
+    def __init__(self, load: Callable[[Path, str, bool], Agent], sample: bool = False) -> None:
+        self._load = load
         self.spec = f"learned:{NAME}" + (",sample=true" if sample else "")
         self.ignores_seed = not sample
         self.sample = sample
@@ -50,7 +54,6 @@ class ChampionAgent(Agent):
             If no policy was trained for rules like these.
         """
         if rules not in self._agents:
-            from tressette_agents.learned import agent_of_file
             from tressette_agents.policy_file import rule_differences
 
             files = champion_files()
@@ -63,7 +66,7 @@ class ChampionAgent(Agent):
                     f"{', '.join(files)}; train one for this house: tressette train "
                     f"configs/champion.yaml --set rules={rules.name}"
                 )
-            self._agents[rules] = agent_of_file(files[fitting[0]], self.spec, self.sample)
+            self._agents[rules] = self._load(files[fitting[0]], self.spec, self.sample)
         return self._agents[rules]
 
     def check_rules(self, rules: RuleSet) -> None:
