@@ -9,8 +9,9 @@ import torch
 
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec, PolicyNetwork
 from tressette_train.config import PpoConfig
+from tressette_train.learner import DivergedError
 from tressette_train.parallel import ShardWorkers
-from tressette_train.ppo import DivergedError, Ppo
+from tressette_train.ppo import Ppo
 from tressette_train.rollout import Experience, Results
 
 FEATURES, DECISIONS = 12, 64

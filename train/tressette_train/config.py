@@ -28,6 +28,7 @@ __all__ = [
     "RewardConfig",
     "RolloutConfig",
     "TrainConfig",
+    "UpdateConfig",
     "can_end_exactly",
 ]
 
@@ -122,8 +123,11 @@ class CriticConfig(_Section):
         return self
 
 
-class PpoConfig(_Section):
-    """The update. What has a ``_final`` moves in a straight line to that share of its value."""
+class UpdateConfig(_Section):
+    """What every algorithm's update has.
+
+    In all its sections what has a ``_final`` moves in a straight line to that share of its value.
+    """
 
     learning_rate: float = Field(default=1e-3, gt=0, le=1, description="step size of Adam")
     learning_rate_final: float = Field(
@@ -131,6 +135,12 @@ class PpoConfig(_Section):
     )
     epochs: int = Field(default=1, ge=1, le=100, description="passes over each rollout")
     minibatch: int = Field(default=8192, ge=2, le=_MANY, description="decisions an optimiser step")
+    max_grad_norm: float = Field(default=0.5, gt=0, description="longer gradients are shortened")
+
+
+class PpoConfig(UpdateConfig):
+    """The update of PPO."""
+
     clip: float = Field(default=0.2, gt=0, le=1, description="how far the policy's ratio counts")
     entropy: float = Field(default=0.02, ge=0, le=10, description="weight of the entropy bonus")
     entropy_final: float = Field(
@@ -146,7 +156,6 @@ class PpoConfig(_Section):
         default=50, ge=1, le=_MANY, description="updates after which the magnet is the policy again"
     )
     value_weight: float = Field(default=0.5, ge=0, le=100, description="weight of the value loss")
-    max_grad_norm: float = Field(default=0.5, gt=0, description="longer gradients are shortened")
     gae_lambda: float = Field(default=0.95, ge=0, le=1, description="lambda of GAE; gamma is 1")
 
 

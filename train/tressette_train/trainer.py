@@ -22,15 +22,16 @@ from tressette_env.rulesets import get_rules
 from tressette_train import checkpoint as checkpoints
 from tressette_train.checkpoint import Counters
 from tressette_train.config import RolloutConfig, TrainConfig
+from tressette_train.learner import DivergedError, Learner, Stats
 from tressette_train.metrics import MetricLog
 from tressette_train.opponents import SELF, SNAPSHOTS, Group, OpponentPool
 from tressette_train.parallel import ShardWorkers, choose_threads, stream_seed
-from tressette_train.ppo import DivergedError, Ppo, UpdateStats
+from tressette_train.ppo import Ppo
 from tressette_train.references import References
 from tressette_train.rollout import Experience, Results, ShardRollout, hidden_set_count
 from tressette_train.run_folder import RunFolder
 
-__all__ = ["Display", "Trainer", "make_network"]
+__all__ = ["Display", "Trainer", "make_learner", "make_network"]
 
 # Purposes of random streams; rollout.py has 0 to 2.
 _WEIGHTS, _SEATING, _ORDER, _TRIAL = range(10, 14)
@@ -80,6 +81,11 @@ def make_network(config: TrainConfig) -> ActorCritic:
     return ActorCritic(spec, critic, generator, in_bfloat16=config.precision == "bfloat16")
 
 
+def make_learner(config: TrainConfig, network: ActorCritic) -> Learner:
+    """Return what trains the network."""
+    return Ppo(network, config.ppo)
+
+
 class Trainer:
     """One training run.
 
@@ -106,7 +112,7 @@ class Trainer:
         self.layout = layout_for(self.rules)
         self.pool = OpponentPool.for_rules(config.opponents, self.rules)
         self.network = make_network(config)
-        self.ppo = Ppo(self.network, config.ppo)
+        self.learner = make_learner(config, self.network)
         self.shards = [ShardRollout(config, self.rules, shard) for shard in range(config.shards)]
         self.references = References(config, self.rules, self.layout)
         self.counters = Counters()
@@ -129,8 +135,8 @@ class Trainer:
             checkpoints.restore(
                 found,
                 self.network,
-                self.ppo.optimizer,
-                self.ppo.magnet,
+                self.learner.optimizer,
+                self.learner.magnet,
                 self.pool,
                 self.rules,
                 self.layout,
@@ -144,6 +150,11 @@ class Trainer:
                     f"from {found.path.name}"
                 )
         self._saved_update = found.counters.update
+
+    @property
+    def _progress(self) -> float:
+        """Share of the budget of decisions that is used up."""
+        return self.counters.decisions / self.config.decisions
 
     @property
     def is_finished(self) -> bool:
@@ -170,8 +181,7 @@ class Trainer:
                 self.display.begin(self.counters)
                 while not self.is_finished and not self.stop_requested:
                     self.run_update(workers, log)
-                    if self._is_due(self.config.ppo.magnet_every) and self.ppo.magnet is not None:
-                        self.ppo.renew_magnet()
+                    self.learner.end_update(self.counters.update)
                     if self._is_due(self.config.opponents.snapshot_every):
                         self.pool.add_snapshot(self.network.policy, self.counters.update)
                     if self._is_due(self.config.checkpoint.every):
@@ -244,8 +254,8 @@ class Trainer:
                 self.folder.checkpoints,
                 self.config,
                 self.network,
-                self.ppo.optimizer,
-                self.ppo.magnet,
+                self.learner.optimizer,
+                self.learner.magnet,
                 self.pool,
                 self.counters,
                 self.rules,
@@ -271,6 +281,7 @@ class Trainer:
                 self.layout,
                 training,
                 exact_endings=self.config.rollout.exact_endings,
+                outputs=self.learner.outputs,
             )
 
     def _policy_is_current(self) -> bool:
@@ -294,9 +305,11 @@ class Trainer:
         tables = RolloutConfig(tables=groups[-1].tables.stop)
         config = self.config.model_copy(update={"shards": 1, "rollout": tables})
         network = copy.deepcopy(self.network)
-        experience = ShardRollout(config, self.rules, 0).collect(network, groups, 0)
+        learner = make_learner(config, network)
+        rollout = ShardRollout(config, self.rules, 0)
+        experience = rollout.collect(network, groups, 0, learner.choose(0.0))
         with contextlib.suppress(DivergedError):  # the first update then says so
-            Ppo(network, config.ppo).update([experience], workers, 0.0, [0])
+            learner.update([experience], workers, 0.0, [0])
 
     def _choose_threads(self) -> int:
         """Return the number of threads: the config's, or the quickest in a short measurement."""
@@ -339,22 +352,21 @@ class Trainer:
 
     def _collect(self, workers: ShardWorkers, groups: list[list[Group]]) -> list[Experience]:
         self.network.eval()
-        update = self.counters.update
+        update, choose = self.counters.update, self.learner.choose(self._progress)
 
         def collect(shard: ShardRollout) -> Experience:
-            return shard.collect(self.network, groups[shard.shard], update)
+            return shard.collect(self.network, groups[shard.shard], update, choose)
 
         return workers.map(collect, self.shards)
 
-    def _improve(self, workers: ShardWorkers, experiences: list[Experience]) -> UpdateStats:
+    def _improve(self, workers: ShardWorkers, experiences: list[Experience]) -> Stats:
         self.network.train()
         update = self.counters.update
         seeds = [
             stream_seed(self.config.seed, _ORDER, update, shard.shard) for shard in self.shards
         ]
-        used = self.counters.decisions / self.config.decisions
         try:
-            return self.ppo.update(experiences, workers, used, seeds)
+            return self.learner.update(experiences, workers, self._progress, seeds)
         except DivergedError as error:
             raise DivergedError(
                 f"training stopped in update {update + 1}: {error}; the policy and checkpoint of "
@@ -379,7 +391,7 @@ class Trainer:
         self,
         log: MetricLog,
         experiences: list[Experience],
-        stats: UpdateStats,
+        stats: Stats,
         seconds: float,
         measured: dict[str, float],
     ) -> None:
@@ -392,16 +404,7 @@ class Trainer:
             **_outcomes(experiences, self._opponent_names()),
             **measured,
             **_returns(experiences),
-            "losses/policy": stats.policy_loss,
-            "losses/value": stats.value_loss,
-            "policy/entropy": stats.entropy,
-            "policy/kl": stats.kl,
-            "policy/magnet_kl": stats.magnet_kl,
-            "policy/clip_fraction": stats.clip_fraction,
-            "critic/explained_variance": stats.explained_variance,
-            "optimiser/grad_norm": stats.grad_norm,
-            "optimiser/learning_rate": stats.learning_rate,
-            "optimiser/entropy_weight": stats.entropy_weight,
+            **stats.metrics(),
             "speed/plays_per_second": plays / seconds,
             "speed/decisions_per_second": decisions / seconds,
         }
