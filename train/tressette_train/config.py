@@ -6,9 +6,17 @@ what was expected and what came (``config_file``).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from tressette_env.errors import did_you_mean, shown
 from tressette_env.observation import layout_for
@@ -21,6 +29,7 @@ __all__ = [
     "BenchmarkConfig",
     "CheckpointConfig",
     "CriticConfig",
+    "DmcConfig",
     "EvaluationConfig",
     "NetworkConfig",
     "OpponentsConfig",
@@ -36,6 +45,7 @@ MAX_SNAPSHOTS = 1000  # that a run may keep; a checkpoint with more is damaged
 _MANY = 10**9  # the most of what is counted in updates, or decisions of one update
 _BYTES_A_PLAY = 40  # of a rollout, beside the observation
 _MAX_BYTES = 32 << 30  # of the rollouts of an update
+_SECTION_OF = {"ppo": "ppo", "critic": "ppo", "dmc": "dmc"}  # algorithms that need sections
 _MAX_SPEC = 1000  # characters of an agent's spec, which may hold a path
 
 
@@ -139,7 +149,7 @@ class UpdateConfig(_Section):
 
 
 class PpoConfig(UpdateConfig):
-    """The update of PPO."""
+    """The update of ``algorithm: ppo``."""
 
     clip: float = Field(default=0.2, gt=0, le=1, description="how far the policy's ratio counts")
     entropy: float = Field(default=0.02, ge=0, le=10, description="weight of the entropy bonus")
@@ -157,6 +167,17 @@ class PpoConfig(UpdateConfig):
     )
     value_weight: float = Field(default=0.5, ge=0, le=100, description="weight of the value loss")
     gae_lambda: float = Field(default=0.95, ge=0, le=1, description="lambda of GAE; gamma is 1")
+
+
+class DmcConfig(UpdateConfig):
+    """The update, and the choice of cards in rollouts, of ``algorithm: dmc``."""
+
+    epsilon: float = Field(
+        default=0.1, ge=0, le=1, description="probability of a card at random in rollouts"
+    )
+    epsilon_final: float = Field(
+        default=0.1, ge=0, le=1, description="at the end of the budget, as a share of the first"
+    )
 
 
 class OpponentsConfig(_Section):
@@ -249,6 +270,11 @@ class TrainConfig(_Section):
     """A whole training run."""
 
     rules: str = Field(default="playmore", max_length=100, description="rule set preset")
+    algorithm: Literal["ppo", "dmc"] = Field(
+        default="ppo",
+        description="ppo: proximal policy optimisation with a critic; dmc: deep Monte Carlo. "
+        "Sections of the other one are refused",
+    )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="decides everything random")
     decisions: int = Field(
         ge=1, le=10**15, description="the learner's decisions to train on, in all"
@@ -273,6 +299,7 @@ class TrainConfig(_Section):
     network: NetworkConfig = NetworkConfig()
     critic: CriticConfig = CriticConfig()
     ppo: PpoConfig = PpoConfig()
+    dmc: DmcConfig = DmcConfig()
     opponents: OpponentsConfig = OpponentsConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
@@ -290,6 +317,25 @@ class TrainConfig(_Section):
         if threads != "auto" and not (is_number and threads in range(1, 257)):
             raise ValueError(f"expected 'auto' or 1 to 256 threads, got {shown(threads)}")
         return threads
+
+    @property
+    def _unused(self) -> set[str]:
+        """Sections that only another algorithm has."""
+        return {name for name, needs in _SECTION_OF.items() if needs != self.algorithm}
+
+    @model_validator(mode="after")
+    def _check_sections(self) -> Self:
+        for name in sorted(self._unused & self.model_fields_set):
+            raise ValueError(
+                f"{name}: expected no settings of algorithm: {_SECTION_OF[name]} with "
+                f"algorithm: {self.algorithm}"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_unused_sections(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what would be refused on reading."""
+        return {name: value for name, value in dump(self).items() if name not in self._unused}
 
     @model_validator(mode="after")
     def _check_shards(self) -> Self:
@@ -317,11 +363,11 @@ class TrainConfig(_Section):
                     "rollout.exact_endings: expected reward.kind: tricks, for what an ending is "
                     f"worth is in thirds; got {self.reward.kind}"
                 )
-        if self.ppo.minibatch < self.shards:
+        minibatch = (self.dmc if self.algorithm == "dmc" else self.ppo).minibatch
+        if minibatch < self.shards:
             raise ValueError(
-                f"ppo.minibatch: expected at least one decision for each of the shards "
-                f"({self.shards}), "
-                f"got {self.ppo.minibatch}"
+                f"{self.algorithm}.minibatch: expected at least one decision for each of the "
+                f"shards ({self.shards}), got {minibatch}"
             )
         return self
 

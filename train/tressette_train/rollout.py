@@ -88,6 +88,7 @@ class Experience:
         Card sets that the critic sees beside the observation; see ``hidden_set_count``.
     legal_sets, cards : int64[T * B]
     log_probabilities, values, advantages : float32[T * B]
+        Without a critic the values are 0 and the advantages are the returns.
     rows : int64[N]
     results : Results
     """
@@ -140,6 +141,8 @@ class ShardRollout:
         self.num_plies = config.rollout.deals * self.deal_plies
         self.deal_seed = stream_seed(config.seed, _DEALS, 0, shard)
         self._reward_sign = -1 if rules.fewest_wins else 1
+        # With lambda 1 and no critic's values they are the Monte Carlo returns.
+        self._gae_lambda = 1.0 if config.algorithm == "dmc" else config.ppo.gae_lambda
         shape = (self.num_plies, self.num_tables)
         features = layout_for(rules).size
         self._solver = EndingSolver() if config.rollout.exact_endings else None
@@ -309,7 +312,7 @@ class ShardRollout:
             self.values,
             self.is_over,
             self.rules.seats,
-            self.config.ppo.gae_lambda,
+            self._gae_lambda,
         )
         flat = self.num_plies * self.num_tables
         return Experience(

@@ -22,6 +22,7 @@ from tressette_env.rulesets import get_rules
 from tressette_train import checkpoint as checkpoints
 from tressette_train.checkpoint import Counters
 from tressette_train.config import RolloutConfig, TrainConfig
+from tressette_train.dmc import Dmc
 from tressette_train.learner import DivergedError, Learner, Stats
 from tressette_train.metrics import MetricLog
 from tressette_train.opponents import SELF, SNAPSHOTS, Group, OpponentPool
@@ -76,13 +77,17 @@ def make_network(config: TrainConfig) -> ActorCritic:
     suits = suit_parts(layout) if kind == "suit_shared" else ()
     spec = NetworkSpec(layout.size, tuple(config.network.hidden), kind, suits)
     hidden_inputs = NUM_CARDS * hidden_set_count(config, rules)
-    critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
+    critic = None
+    if config.algorithm == "ppo":
+        critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
     generator = torch.Generator().manual_seed(stream_seed(config.seed, _WEIGHTS, 0, 0))
     return ActorCritic(spec, critic, generator, in_bfloat16=config.precision == "bfloat16")
 
 
 def make_learner(config: TrainConfig, network: ActorCritic) -> Learner:
-    """Return what trains the network."""
+    """Return what trains the network by the config's algorithm."""
+    if config.algorithm == "dmc":
+        return Dmc(network, config.dmc)
     return Ppo(network, config.ppo)
 
 
