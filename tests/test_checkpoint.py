@@ -45,7 +45,7 @@ def trained(path: Path, updates: int, *overrides: str) -> Trainer:
 def everything(trainer: Trainer) -> dict[str, torch.Tensor]:
     """Weights, optimiser and snapshots by name."""
     found = {f"network.{k}": v for k, v in trainer.network.state_dict().items()}
-    for index, state in enumerate(trainer.ppo.optimizer.state_dict()["state"].values()):
+    for index, state in enumerate(trainer.learner.optimizer.state_dict()["state"].values()):
         found |= {f"adam.{index}.{k}": v for k, v in state.items()}
     for snapshot in trainer.pool.snapshots:
         found |= {

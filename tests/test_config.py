@@ -63,6 +63,16 @@ def test_a_config_survives_being_stored(file: Path) -> None:
     assert read_config(file) == config
 
 
+def test_a_stored_config_has_the_sections_of_its_algorithm(file: Path) -> None:
+    file.write_text(BUDGET + "algorithm: dmc\ndmc:\n  epsilon: 0.2\n", encoding="utf-8")
+    config = read_config(file)
+    stored = config.model_dump(mode="json")
+    assert "dmc" in stored and not {"ppo", "critic"} & stored.keys()
+    assert config_from_json(stored, "x") == config
+    plain = TrainConfig(decisions=1000).model_dump(mode="json")
+    assert {"ppo", "critic"} <= plain.keys() and "dmc" not in plain
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -171,6 +181,22 @@ def test_files_that_are_no_config(file: Path, text: str, message: str) -> None:
         ("opponents:\n  agents:\n    greedy: x\n", 4, "opponents.agents.greedy: expected a number"),
         ("opponents:\n  agents:\n    greedy: -1\n", 3, "opponents.agents: weight of 'greedy'"),
         ("opponents:\n  agents: {}\n  snapshots: 0\n", 2, "opponents: a share of the tables needs"),
+        ("algorithm: dqn\n", 2, "algorithm: expected 'ppo' or 'dmc', got 'dqn'"),
+        (
+            "algorithm: dmc\nppo:\n  clip: 0.1\n",
+            3,
+            "ppo: expected no settings of algorithm: ppo with algorithm: dmc",
+        ),
+        ("algorithm: dmc\ncritic: {}\n", 3, "critic: expected no settings of algorithm: ppo with"),
+        ("dmc:\n  epochs: 2\n", 2, "dmc: expected no settings of algorithm: dmc with"),
+        ("algorithm: dmc\ndmc:\n  epsilon: 1.5\n", 4, "dmc.epsilon: expected a number less than"),
+        ("algorithm: dmc\ndmc:\n  epsilon_final: 2\n", 4, "dmc.epsilon_final: expected a number"),
+        ("algorithm: dmc\ndmc:\n  clip: 0.1\n", 4, "unknown key 'dmc.clip'"),
+        (
+            "algorithm: dmc\nshards: 64\ndmc:\n  minibatch: 63\n",
+            5,
+            "dmc.minibatch: expected at least one",
+        ),
         ("critic:\n  sees: hands\n", 2, "critic: sees: hands needs layers"),
         (
             "ppo:\n  clip: 3\n  epochs: 0\n",
@@ -228,6 +254,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         ("seed=2001-13-45", ": not YAML: '2001-13-45' is no timestamp"),
         ("ppo.clip.x=1", ": 'clip' is a value, not a section"),
         ("ppo.epochs.x=1", ": ppo.epochs: expected a whole number, got {'x': 1}"),
+        ("dmc.epsilon=0.5", ": dmc: expected no settings of algorithm: dmc with algorithm: ppo"),
         ("rollout.tables=31", ": rollout.tables: expected a multiple of shards"),
         ("benchmark.agents=[gredy]", ": benchmark.agents: unknown agent 'gredy'; did you mean"),
     ],

@@ -66,6 +66,7 @@ def test_the_file_gives_the_policys_logits(
     content = json.loads(described.value)
     assert content["rules"] == house and content["exact_endings"] == (house == "playmore")
     assert ["hand", 0, 40] in content["blocks"]
+    assert content["outputs"] == "logits"
 
 
 def test_a_file_that_differs_is_not_written(

@@ -148,6 +148,8 @@ def test_truncated_anywhere(file: Path) -> None:
         ("network", {"inputs": 400, "hidden": [8], "kind": "rnn", "suits": []}, "got 'rnn'"),
         ("network", {"inputs": 400, "hidden": [8], "kind": "mlp", "suits": 1}, "list of pairs"),
         ("exact_endings", 1, "exact_endings: expected true or false, got 1"),
+        ("outputs", "cards", "outputs: expected logits or values, got 'cards'"),
+        ("outputs", ["logits"], "outputs: expected logits or values, got ['logits']"),
         ("rules", {"seats": 2}, "its description is damaged: rules"),
         ("rules", [], "its description is damaged: rules"),
         ("observation", 3, "its description is damaged: observation"),
@@ -226,6 +228,11 @@ def test_nothing_in_the_kit_reads_or_writes_pickles() -> None:
         assert not re.search(r"torch\.(save|load)\b|\b(c?[pP]ickle|joblib|dill|shelve)\b", text), (
             path
         )
+
+
+def test_a_file_that_does_not_say_gives_logits(file: Path) -> None:
+    rewrite(file, lambda described, tensors: described.pop("outputs"))
+    assert load_policy(file).outputs == "logits"
 
 
 # The agent

@@ -9,8 +9,9 @@ import torch
 
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec, PolicyNetwork
 from tressette_train.config import PpoConfig
+from tressette_train.learner import DivergedError
 from tressette_train.parallel import ShardWorkers
-from tressette_train.ppo import DivergedError, Ppo
+from tressette_train.ppo import Ppo
 from tressette_train.rollout import Experience, Results
 
 FEATURES, DECISIONS = 12, 64
@@ -195,8 +196,6 @@ def test_an_update_is_that_of_a_plain_loop(magnet_weight: float) -> None:
     expected = dict(zip(names, means, strict=True)) | {
         "grad_norm": sum(norms) / len(norms),
         "explained_variance": float(1 - together.var() / targets.var()),
-        "returns_mean": float(targets.mean()),
-        "returns_std": float(targets.std()),
         "learning_rate": learning_rate,
         "entropy_weight": entropy_weight,
     }

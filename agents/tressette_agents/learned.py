@@ -3,8 +3,10 @@
 ``learned:champion`` plays those that come with the kit (``champions``).
 
 Plays the most probable card; ``learned:PATH,sample=true`` draws cards with the policy's own
-probabilities, as in training. A path may hold commas. Where a policy was trained with exact endings
-(``rollout.exact_endings``) the solver plays the tricks after the stock.
+probabilities, as in training. A policy whose network values cards (``algorithm: dmc``) plays the
+card with the highest value; it has no probabilities, so ``sample=true`` is refused. A path may hold
+commas. Where a policy was trained with exact endings (``rollout.exact_endings``) the solver plays
+the tricks after the stock.
 """
 
 from __future__ import annotations
@@ -42,9 +44,20 @@ class LearnedAgent(Agent):
     spec : str
     sample : bool
         Whether to draw cards with the policy's probabilities, instead of the most probable one.
+
+    Raises
+    ------
+    AgentSpecError
+        If it is to draw cards, and its network gives values of cards.
     """
 
     def __init__(self, policy: LoadedPolicy, spec: str, sample: bool = False) -> None:
+        if sample and policy.outputs == "values":
+            raise AgentSpecError(
+                f"{spec}: expected a policy with probabilities to sample from, got one that values "
+                "cards (algorithm: dmc); leave out sample=true to play the card with the highest "
+                "value"
+            )
         self.spec = spec
         self.sample = sample
         self.ignores_seed = not sample
@@ -150,7 +163,7 @@ def make(options: str) -> Agent:
     Raises
     ------
     AgentSpecError
-        If there is no path, or an option is unknown.
+        If there is no path, an option is unknown, or the policy has nothing to sample from.
     PolicyFileError
         If the file is missing, damaged, or made for other observations.
     """

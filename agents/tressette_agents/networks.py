@@ -185,7 +185,7 @@ class PolicyNetwork(nn.Module):
 
 
 class ActorCritic(nn.Module):
-    """The policy and the critic that is trained with it.
+    """The policy and the critic, if any, that is trained with it.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class ActorCritic(nn.Module):
     def __init__(
         self,
         spec: NetworkSpec,
-        critic: CriticSpec,
+        critic: CriticSpec | None,
         generator: torch.Generator | None = None,
         *,
         in_bfloat16: bool = False,
@@ -208,6 +208,9 @@ class ActorCritic(nn.Module):
         self.policy = PolicyNetwork(spec, generator)
         self.critic_spec = critic
         self.critic_trunk: nn.Module | None = None
+        self.critic_head: nn.Linear | None = None
+        if critic is None:
+            return
         width = _last(spec)
         if critic.hidden:
             inputs = spec.inputs + critic.hidden_inputs
@@ -231,7 +234,7 @@ class ActorCritic(nn.Module):
         -------
         logits : float[B, A]
         values : float[B]
-            Reward still to come for the side to act.
+            Reward still to come for the side to act; without a critic 0.
         """
         with torch.autocast(observations.device.type, torch.bfloat16, enabled=self.in_bfloat16):
             features = of_critic = self.policy.trunk(observations)
@@ -240,6 +243,8 @@ class ActorCritic(nn.Module):
                     observations = torch.cat((observations, hidden_cards), 1)
                 of_critic = self.critic_trunk(observations)
         logits = self.policy.logits(features.float())
+        if self.critic_head is None:
+            return logits, logits.new_zeros(len(logits))
         if of_critic.dim() == 3:
             of_critic = of_critic.mean(1)  # over the suits
         return logits, self.critic_head(of_critic.float()).squeeze(1)

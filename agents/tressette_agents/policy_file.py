@@ -43,6 +43,7 @@ __all__ = [
 POLICY_FILE = "policy.safetensors"  # its name in a run folder
 FORMAT = "tressette-policy"
 FORMAT_VERSION = 1
+OUTPUTS = ("logits", "values")  # what a network gives each card
 _METADATA_KEY = "tressette"
 
 
@@ -62,6 +63,8 @@ class LoadedPolicy:
         Whether it was trained to leave the tricks after the stock to the solver.
     training : dict
         Counters of the training, and its config, as JSON values.
+    outputs : {"logits", "values"}
+        What the network gives each card: a logit of its probability, or the reward it expects.
     """
 
     network: PolicyNetwork
@@ -69,6 +72,7 @@ class LoadedPolicy:
     layout: Layout
     exact_endings: bool
     training: dict[str, Any]
+    outputs: str = "logits"
 
 
 def rules_to_json(rules: RuleSet) -> dict[str, Any]:
@@ -116,6 +120,7 @@ def save_policy(
     training: dict[str, Any],
     *,
     exact_endings: bool = False,
+    outputs: str = "logits",
 ) -> None:
     """Write a policy file.
 
@@ -131,6 +136,7 @@ def save_policy(
         "observation": describe_observation(layout),
         "rules": rules_to_json(rules),
         "exact_endings": exact_endings,
+        "outputs": outputs,
         "training": training,
     }
     tensors = {name: tensor.detach().contiguous() for name, tensor in network.state_dict().items()}
@@ -283,6 +289,9 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         exact_endings = described.get("exact_endings", False)
         if not isinstance(exact_endings, bool):
             raise ValueError(f"exact_endings: expected true or false, got {exact_endings!r:.40}")
+        outputs = described.get("outputs", "logits")
+        if outputs not in OUTPUTS:
+            raise ValueError(f"outputs: expected {' or '.join(OUTPUTS)}, got {outputs!r:.40}")
     except PolicyFileError:
         raise
     except (TypeError, ValueError) as error:
@@ -300,7 +309,7 @@ def load_policy(path: str | Path) -> LoadedPolicy:
     training = described.get("training")
     if not isinstance(training, dict):
         training = {}
-    return LoadedPolicy(network, rules, layout, exact_endings, training)
+    return LoadedPolicy(network, rules, layout, exact_endings, training, outputs)
 
 
 def _check_observation(described: Any, rules: RuleSet, file: Path) -> Layout:

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["draw_learning_curve", "learning_figure"]
 
 _REFERENCE = "reference_margin_thirds/"
+#: Measures that are drawn below the margins: the first three of them that the rows hold.
+_MEASURES = {
+    "policy/entropy": "entropy (nats)",
+    "critic/explained_variance": "explained variance",
+    "policy/kl": "KL of an update (nats)",
+    "values/explained_variance": "explained variance",
+    "losses/value": "value loss",
+    "policy/epsilon": "epsilon",
+}
 _SMOOTHING = 0.1  # share of the rows that a moving average covers
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
 
@@ -61,18 +70,13 @@ def learning_figure(rows: list[dict[str, Any]], title: str) -> Figure:
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 3, height_ratios=(3, 2))
     top = figure.add_subplot(grid[0, :])
-    bottom = [figure.add_subplot(grid[1, column]) for column in range(3)]
     _draw_margins(top, rows)
     top.set_title(title, loc="left")
-    for axes, tag, label, colour in zip(
-        bottom,
-        ("policy/entropy", "critic/explained_variance", "policy/kl"),
-        ("entropy (nats)", "explained variance", "KL of an update (nats)"),
-        _COLOURS[:3],
-        strict=True,
-    ):
-        _draw(axes, rows, tag, None, colour)
-        axes.set_title(label, loc="left", fontsize=10)
+    measured = [tag for tag in _MEASURES if any(tag in row for row in rows)][:3]
+    for column, tag in enumerate(measured):
+        axes = figure.add_subplot(grid[1, column])
+        _draw(axes, rows, tag, None, _COLOURS[column])
+        axes.set_title(_MEASURES[tag], loc="left", fontsize=10)
         axes.set_xlabel("million decisions", fontsize=9)
     return figure
 

@@ -6,9 +6,17 @@ what was expected and what came (``config_file``).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from tressette_env.errors import did_you_mean, shown
 from tressette_env.observation import layout_for
@@ -21,6 +29,7 @@ __all__ = [
     "BenchmarkConfig",
     "CheckpointConfig",
     "CriticConfig",
+    "DmcConfig",
     "EvaluationConfig",
     "NetworkConfig",
     "OpponentsConfig",
@@ -28,6 +37,7 @@ __all__ = [
     "RewardConfig",
     "RolloutConfig",
     "TrainConfig",
+    "UpdateConfig",
     "can_end_exactly",
 ]
 
@@ -35,6 +45,7 @@ MAX_SNAPSHOTS = 1000  # that a run may keep; a checkpoint with more is damaged
 _MANY = 10**9  # the most of what is counted in updates, or decisions of one update
 _BYTES_A_PLAY = 40  # of a rollout, beside the observation
 _MAX_BYTES = 32 << 30  # of the rollouts of an update
+_SECTION_OF = {"ppo": "ppo", "critic": "ppo", "dmc": "dmc"}  # algorithms that need sections
 _MAX_SPEC = 1000  # characters of an agent's spec, which may hold a path
 
 
@@ -122,8 +133,11 @@ class CriticConfig(_Section):
         return self
 
 
-class PpoConfig(_Section):
-    """The update. What has a ``_final`` moves in a straight line to that share of its value."""
+class UpdateConfig(_Section):
+    """What every algorithm's update has.
+
+    In all its sections what has a ``_final`` moves in a straight line to that share of its value.
+    """
 
     learning_rate: float = Field(default=1e-3, gt=0, le=1, description="step size of Adam")
     learning_rate_final: float = Field(
@@ -131,6 +145,12 @@ class PpoConfig(_Section):
     )
     epochs: int = Field(default=1, ge=1, le=100, description="passes over each rollout")
     minibatch: int = Field(default=8192, ge=2, le=_MANY, description="decisions an optimiser step")
+    max_grad_norm: float = Field(default=0.5, gt=0, description="longer gradients are shortened")
+
+
+class PpoConfig(UpdateConfig):
+    """The update of ``algorithm: ppo``."""
+
     clip: float = Field(default=0.2, gt=0, le=1, description="how far the policy's ratio counts")
     entropy: float = Field(default=0.02, ge=0, le=10, description="weight of the entropy bonus")
     entropy_final: float = Field(
@@ -146,8 +166,18 @@ class PpoConfig(_Section):
         default=50, ge=1, le=_MANY, description="updates after which the magnet is the policy again"
     )
     value_weight: float = Field(default=0.5, ge=0, le=100, description="weight of the value loss")
-    max_grad_norm: float = Field(default=0.5, gt=0, description="longer gradients are shortened")
     gae_lambda: float = Field(default=0.95, ge=0, le=1, description="lambda of GAE; gamma is 1")
+
+
+class DmcConfig(UpdateConfig):
+    """The update, and the choice of cards in rollouts, of ``algorithm: dmc``."""
+
+    epsilon: float = Field(
+        default=0.1, ge=0, le=1, description="probability of a card at random in rollouts"
+    )
+    epsilon_final: float = Field(
+        default=0.1, ge=0, le=1, description="at the end of the budget, as a share of the first"
+    )
 
 
 class OpponentsConfig(_Section):
@@ -245,6 +275,11 @@ class TrainConfig(_Section):
     """A whole training run."""
 
     rules: str = Field(default="playmore", max_length=100, description="rule set preset")
+    algorithm: Literal["ppo", "dmc"] = Field(
+        default="ppo",
+        description="ppo: proximal policy optimisation with a critic; dmc: deep Monte Carlo. "
+        "Sections of the other one are refused",
+    )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="decides everything random")
     decisions: int = Field(
         ge=1, le=10**15, description="the learner's decisions to train on, in all"
@@ -269,6 +304,7 @@ class TrainConfig(_Section):
     network: NetworkConfig = NetworkConfig()
     critic: CriticConfig = CriticConfig()
     ppo: PpoConfig = PpoConfig()
+    dmc: DmcConfig = DmcConfig()
     opponents: OpponentsConfig = OpponentsConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
@@ -286,6 +322,25 @@ class TrainConfig(_Section):
         if threads != "auto" and not (is_number and threads in range(1, 257)):
             raise ValueError(f"expected 'auto' or 1 to 256 threads, got {shown(threads)}")
         return threads
+
+    @property
+    def _unused(self) -> set[str]:
+        """Sections that only another algorithm has."""
+        return {name for name, needs in _SECTION_OF.items() if needs != self.algorithm}
+
+    @model_validator(mode="after")
+    def _check_sections(self) -> Self:
+        for name in sorted(self._unused & self.model_fields_set):
+            raise ValueError(
+                f"{name}: expected no settings of algorithm: {_SECTION_OF[name]} with "
+                f"algorithm: {self.algorithm}"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_unused_sections(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what would be refused on reading."""
+        return {name: value for name, value in dump(self).items() if name not in self._unused}
 
     @model_validator(mode="after")
     def _check_shards(self) -> Self:
@@ -313,11 +368,11 @@ class TrainConfig(_Section):
                     "rollout.exact_endings: expected reward.kind: tricks, for what an ending is "
                     f"worth is in thirds; got {self.reward.kind}"
                 )
-        if self.ppo.minibatch < self.shards:
+        minibatch = (self.dmc if self.algorithm == "dmc" else self.ppo).minibatch
+        if minibatch < self.shards:
             raise ValueError(
-                f"ppo.minibatch: expected at least one decision for each of the shards "
-                f"({self.shards}), "
-                f"got {self.ppo.minibatch}"
+                f"{self.algorithm}.minibatch: expected at least one decision for each of the "
+                f"shards ({self.shards}), got {minibatch}"
             )
         return self
 

@@ -88,6 +88,7 @@ def export_onnx(policy: LoadedPolicy) -> bytes:
         "observation_version": OBSERVATION_VERSION,
         "episode": policy.layout.episode,
         "exact_endings": policy.exact_endings,
+        "outputs": policy.outputs,
         "blocks": [[block.name, block.start, block.size] for block in policy.layout.blocks],
     }
     onnx.helper.set_model_props(model, {"tressette": json.dumps(described)})

@@ -47,9 +47,10 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "margin_thirds/{opponent}",
         "mean over the update's deals of the learner's thirds less the opponent's (the reverse "
-        "where less wins, R19); cards are drawn from the policy, as always in training",
+        "where less wins, R19); cards are drawn as always in training: from the policy, or "
+        "epsilon-greedily",
         "thirds a deal",
-        "rises, then flattens; the benchmark, which plays the most probable card, is higher",
+        "rises, then flattens; the benchmark, which plays the best card each time, is higher",
     ),
     Metric(
         "win_rate/{opponent}",
@@ -60,7 +61,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "reference_margin_thirds/{opponent}",
         "margin over an agent of evaluation.agents on evaluation.deals deals in both seatings, the "
-        "most probable card; only after every evaluation.every updates",
+        "best card each time; only after every evaluation.every updates",
         "thirds a deal",
         "rises, then flattens",
     ),
@@ -72,7 +73,8 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "returns/mean",
-        "mean over the learner's decisions of the critic's target, A + V: the reward still to come",
+        "mean over the learner's decisions of the target of V, A + V or with dmc the return: the "
+        "reward still to come",
         "reward",
         "rises with the share of tables against weaker opponents; near 0 in pure self-play",
     ),
@@ -90,7 +92,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "losses/value",
-        "mean of (V - target)^2 / 2",
+        "mean of (V - target)^2 / 2; with dmc V is the value of the card played",
         "reward squared",
         "falls quickly, then stays at the luck of the cards",
     ),
@@ -125,8 +127,21 @@ METRICS: tuple[Metric, ...] = (
         "rises to 0.5 or more; below 0 the critic is worse than a constant",
     ),
     Metric(
+        "values/explained_variance",
+        "dmc: 1 - mean (V - target)^2 / var(target), V as it is just before each step",
+        "up to 1",
+        "rises, then stays below 1 by the luck of the cards; below 0 values are worse than a "
+        "constant",
+    ),
+    Metric(
+        "policy/epsilon",
+        "dmc: probability of a card at random in the rollout",
+        "0 to 1",
+        "as configured",
+    ),
+    Metric(
         "optimiser/grad_norm",
-        "mean length of the gradient before it is shortened to ppo.max_grad_norm",
+        "mean length of the gradient before it is shortened to max_grad_norm",
         "1",
         "steady; leaps announce divergence",
     ),

@@ -8,35 +8,29 @@ a copy of the policy that is renewed from time to time, damps that (S. Sokota an
 approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games",
 arXiv 2206.05825; with the renewal: arXiv 2510.18183).
 
-Every minibatch is made of equal shares of the shards; their gradients are averaged in the shards'
-order. Shapes: M decisions of one shard in a minibatch, N in its rollout, F features, A actions.
+Minibatches and steps are those of every ``learner``. Shapes: M decisions of one shard in a
+minibatch, N in its rollout, F features, A actions.
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from itertools import pairwise
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from tressette_agents.networks import ActorCritic, PolicyNetwork, mask_logits
-from tressette_env.errors import TressetteError
+from tressette_agents.networks import ActorCritic, mask_logits
+from tressette_agents.sampling import draw_cards
 from tressette_train.config import PpoConfig
+from tressette_train.learner import Learner, remaining_share
 from tressette_train.parallel import ShardWorkers
 from tressette_train.ranks import Ranks
-from tressette_train.rollout import Experience, mask_tensor
+from tressette_train.rollout import Choose, Experience, mask_tensor
 
-__all__ = ["DivergedError", "Ppo", "UpdateStats"]
-
+__all__ = ["Ppo", "UpdateStats"]
 
 _CHUNK = 8192  # decisions of one forward of the magnet
-
-
-class DivergedError(TressetteError):
-    """A loss or gradient that is not a finite number; the weights are those before that step."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +45,27 @@ class UpdateStats:
     clip_fraction: float
     grad_norm: float
     explained_variance: float
-    returns_mean: float
-    returns_std: float
     learning_rate: float
     entropy_weight: float
 
+    def metrics(self) -> dict[str, float]:
+        """Return the figures by tag."""
+        return {
+            "losses/policy": self.policy_loss,
+            "losses/value": self.value_loss,
+            "policy/entropy": self.entropy,
+            "policy/kl": self.kl,
+            "policy/magnet_kl": self.magnet_kl,
+            "policy/clip_fraction": self.clip_fraction,
+            "critic/explained_variance": self.explained_variance,
+            "optimiser/grad_norm": self.grad_norm,
+            "optimiser/learning_rate": self.learning_rate,
+            "optimiser/entropy_weight": self.entropy_weight,
+        }
 
-class Ppo:
-    """The learner: a network, its optimiser, and the update.
+
+class Ppo(Learner):
+    """The policy and its critic, trained by proximal steps.
 
     Parameters
     ----------
@@ -66,7 +73,6 @@ class Ppo:
         Trained in place.
     config : PpoConfig
     ranks : Ranks, optional
-        The processes that train together.
 
     Attributes
     ----------
@@ -74,19 +80,26 @@ class Ppo:
         None if its weight is 0.
     """
 
+    section = "ppo"
+    config: PpoConfig
+
     def __init__(self, network: ActorCritic, config: PpoConfig, ranks: Ranks | None = None) -> None:
-        self.network = network
-        self.config = config
-        self.ranks = ranks or Ranks()
-        self.parameters = list(network.parameters())
-        self.optimizer = torch.optim.Adam(self.parameters, config.learning_rate, eps=1e-5)
-        self.magnet: PolicyNetwork | None = None
+        super().__init__(network, config, ranks)
         if config.magnet > 0:
             self.renew_magnet()
 
     def renew_magnet(self) -> None:
         """Make the policy as it is now the magnet."""
         self.magnet = copy.deepcopy(self.network.policy).eval().requires_grad_(False)
+
+    def end_update(self, updates: int) -> None:
+        """Renew the magnet if it is time."""
+        if self.magnet is not None and updates % self.config.magnet_every == 0:
+            self.renew_magnet()
+
+    def choose(self, progress: float) -> Choose:
+        """See ``Learner.choose``: cards are drawn with the policy's probabilities."""
+        return draw_cards
 
     def update(
         self,
@@ -95,56 +108,22 @@ class Ppo:
         progress: float,
         seeds: list[int],
     ) -> UpdateStats:
-        """Improve the network with one rollout.
-
-        Parameters
-        ----------
-        experiences : list of Experience
-            One for each shard of this rank, all with the same number of decisions.
-        workers : ShardWorkers
-        progress : float
-            Share of the budget used, 0 to 1: where learning rate and entropy weight are.
-        seeds : list of int
-            For each shard, what draws the order of its decisions.
-
-        Raises
-        ------
-        DivergedError
-            If a gradient is not finite; the step is not made.
-        """
-        config = self.config
-        learning_rate = config.learning_rate * _share(config.learning_rate_final, progress)
-        entropy_weight = config.entropy * _share(config.entropy_final, progress)
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
+        """See ``Learner.update``."""
+        learning_rate = self.set_learning_rate(progress)
+        entropy_weight = self.config.entropy * remaining_share(self.config.entropy_final, progress)
         advantages = [shard.advantages[shard.rows] for shard in experiences]
-        everywhere = torch.cat(self.ranks.gather(advantages))
         values = [shard.values[shard.rows] for shard in experiences]
-        targets = everywhere + torch.cat(self.ranks.gather(values))
+        everywhere = torch.cat(self.ranks.gather(advantages))
         normalized = _normalize(advantages, everywhere)
         magnets = workers.map(self._magnet_logits, experiences)
-        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        decisions = len(experiences[0].rows)
-        shards = len(experiences) * self.ranks.size
-        steps = max(1, round(decisions * shards / config.minibatch))
-        bounds = np.linspace(0, decisions, steps + 1).astype(int).tolist()
-        sums, norms = torch.zeros(6), []
-        for _ in range(config.epochs):
-            orders = [torch.randperm(decisions, generator=one) for one in generators]
-            for start, end in pairwise(bounds):
-                parts = [
-                    (shard, order[start:end], normal, magnet)
-                    for shard, order, normal, magnet in zip(
-                        experiences, orders, normalized, magnets, strict=True
-                    )
-                ]
-                mine = workers.map(lambda part: self.gradients(*part, entropy_weight), parts)
-                parts_of_all = self.ranks.gather([_flat(*result) for result in mine])
-                total = sum(parts_of_all[1:], parts_of_all[0])
-                norms.append(self._step(total[: -len(sums)] / len(parts_of_all)))
-                sums += total[-len(sums) :]
-        count = config.epochs * steps * shards
-        policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = (sums / count).tolist()
+
+        def gradients(shard: int, chosen: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+            return self.gradients(
+                experiences[shard], chosen, normalized[shard], magnets[shard], entropy_weight
+            )
+
+        stats, norm = self.descend(experiences, workers, seeds, gradients)
+        policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = stats.tolist()
         return UpdateStats(
             policy_loss=policy_loss,
             value_loss=value_loss,
@@ -152,10 +131,10 @@ class Ppo:
             kl=kl,
             magnet_kl=magnet_kl,
             clip_fraction=clip_fraction,
-            grad_norm=float(np.mean(norms)),
-            explained_variance=_explained_variance(everywhere, targets),
-            returns_mean=float(targets.mean()),
-            returns_std=float(targets.std()),
+            grad_norm=norm,
+            explained_variance=_explained_variance(
+                everywhere, torch.cat(self.ranks.gather(values))
+            ),
             learning_rate=learning_rate,
             entropy_weight=entropy_weight,
         )
@@ -233,30 +212,6 @@ class Ppo:
             stats = torch.stack((policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction))
         return gradients, stats
 
-    def _step(self, gradient: Tensor) -> float:
-        """Make one step of Adam along a gradient of all parameters; return its norm."""
-        parts = torch.split(gradient, [parameter.numel() for parameter in self.parameters])
-        for parameter, part in zip(self.parameters, parts, strict=True):
-            parameter.grad = part.view_as(parameter)
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
-        if not bool(norm.isfinite()):
-            raise DivergedError(
-                f"the gradient is not a finite number (norm {norm.item()}); a smaller "
-                "ppo.learning_rate may help"
-            )
-        self.optimizer.step()
-        return float(norm)
-
-
-def _share(final: float, progress: float) -> float:
-    """Return what is left of a value that moves from 1 to ``final``."""
-    return 1 + (final - 1) * min(max(progress, 0.0), 1.0)
-
-
-def _flat(gradients: tuple[Tensor, ...], stats: Tensor) -> Tensor:
-    """Return gradients and stats of a shard as one vector."""
-    return torch.cat([*(gradient.flatten() for gradient in gradients), stats])
-
 
 def _normalize(shards: list[Tensor], everywhere: Tensor) -> list[Tensor]:
     """Shift and scale advantages so that those of all ranks have mean 0 and deviation 1."""
@@ -264,7 +219,7 @@ def _normalize(shards: list[Tensor], everywhere: Tensor) -> list[Tensor]:
     return [(shard - mean) / deviation for shard in shards]
 
 
-def _explained_variance(errors: Tensor, targets: Tensor) -> float:
+def _explained_variance(errors: Tensor, values: Tensor) -> float:
     """Share of the variance of the critic's targets that its values in the rollout explained."""
-    variance = targets.var()
+    variance = (errors + values).var()
     return float(1 - errors.var() / variance) if variance > 0 else 0.0

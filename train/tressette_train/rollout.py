@@ -7,6 +7,7 @@ decisions of the learner.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -30,8 +31,14 @@ from tressette_train.config import TrainConfig
 from tressette_train.opponents import Group, Snapshot
 from tressette_train.parallel import stream_seed
 
-__all__ = ["Experience", "Results", "ShardRollout", "hidden_set_count", "mask_tensor"]
+__all__ = ["Choose", "Experience", "Results", "ShardRollout", "hidden_set_count", "mask_tensor"]
 
+#: Draws cards as ``draw_cards`` does, from the outputs of a network, legal sets and uniform points:
+#: the cards, and the logarithms of their probabilities.
+Choose = Callable[
+    [npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float64]],
+    tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]],
+]
 _DEALS, _CARDS, _DICE = range(3)  # purposes of random streams
 _STOCK_PARTS = (0, 1, 2, 4, 8, 20)  # the draws from ... up to ...: the sooner, the finer
 
@@ -81,6 +88,7 @@ class Experience:
         Card sets that the critic sees beside the observation; see ``hidden_set_count``.
     legal_sets, cards : int64[T * B]
     log_probabilities, values, advantages : float32[T * B]
+        Without a critic the values are 0 and the advantages are the returns.
     rows : int64[N]
     results : Results
     """
@@ -133,6 +141,8 @@ class ShardRollout:
         self.num_plies = config.rollout.deals * self.deal_plies
         self.deal_seed = stream_seed(config.seed, _DEALS, 0, shard)
         self._reward_sign = -1 if rules.fewest_wins else 1
+        # With lambda 1 and no critic's values they are the Monte Carlo returns.
+        self._gae_lambda = 1.0 if config.algorithm == "dmc" else config.ppo.gae_lambda
         shape = (self.num_plies, self.num_tables)
         features = layout_for(rules).size
         self._solver = EndingSolver() if config.rollout.exact_endings else None
@@ -152,7 +162,13 @@ class ShardRollout:
         first = (update * self.config.rollout.deals + deal) * self.num_tables
         return BatchTable(self.num_tables, self.rules, self.deal_seed, first_deal=first)
 
-    def collect(self, network: ActorCritic, groups: list[Group], update: int) -> Experience:
+    def collect(
+        self,
+        network: ActorCritic,
+        groups: list[Group],
+        update: int,
+        choose: Choose = draw_cards,
+    ) -> Experience:
         """Play the deals of an update.
 
         Parameters
@@ -162,6 +178,8 @@ class ShardRollout:
             Who plays at which tables. At an opponent's tables the learner is side 0 at even ones.
         update : int
             Number of the update; draws decks, cards and the opponents' dice.
+        choose : callable
+            How the learner and its snapshots choose cards.
 
         Returns
         -------
@@ -183,10 +201,10 @@ class ShardRollout:
                 if ply % self.deal_plies == 0:
                     table = self._new_table(update, ply // self.deal_plies)
                 self._observe(table, ply, learner_side)
-                self._choose_for_learner(network, ply, points)
+                self._choose_for_learner(network, ply, points, choose)
                 for group in groups:
                     if group.opponent is not None:
-                        self._choose_for_opponent(group, table, ply, points, dice)
+                        self._choose_for_opponent(group, table, ply, points, dice, choose)
                 lead_before = self._play(table, ply, groups, learner_side, lead_before, results)
         return self._experience(results)
 
@@ -223,14 +241,14 @@ class ShardRollout:
             hidden[:, column] = np.where(wanted, draws, 0).sum(1)
 
     def _choose_for_learner(
-        self, network: ActorCritic, ply: int, points: np.random.Generator
+        self, network: ActorCritic, ply: int, points: np.random.Generator, choose: Choose
     ) -> None:
         rows = np.flatnonzero(self.is_learner[ply])
         hidden = None
         if self.hidden_sets.shape[2]:
             hidden = mask_tensor(torch.from_numpy(self.hidden_sets[ply, rows])).flatten(1).float()
         logits, values = network(torch.from_numpy(self.observations[ply, rows]).float(), hidden)
-        self.cards[ply, rows], self.log_probabilities[ply, rows] = draw_cards(
+        self.cards[ply, rows], self.log_probabilities[ply, rows] = choose(
             logits.numpy(), self.legal_sets[ply, rows], points.random(len(rows))
         )
         self.values[ply, rows] = values.numpy()
@@ -242,6 +260,7 @@ class ShardRollout:
         ply: int,
         points: np.random.Generator,
         dice: np.random.Generator,
+        choose: Choose,
     ) -> None:
         rows = np.flatnonzero(~self.is_learner[ply, group.tables]) + group.tables.start
         if not len(rows):
@@ -249,7 +268,7 @@ class ShardRollout:
         if isinstance(group.opponent, Snapshot):
             observations = torch.from_numpy(self.observations[ply, rows]).float()
             logits = group.opponent.network(observations).numpy()
-            self.cards[ply, rows], _ = draw_cards(
+            self.cards[ply, rows], _ = choose(
                 logits, self.legal_sets[ply, rows], points.random(len(rows))
             )
         elif group.opponent is not None:
@@ -293,7 +312,7 @@ class ShardRollout:
             self.values,
             self.is_over,
             self.rules.seats,
-            self.config.ppo.gae_lambda,
+            self._gae_lambda,
         )
         flat = self.num_plies * self.num_tables
         return Experience(

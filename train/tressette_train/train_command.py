@@ -122,7 +122,7 @@ def _says_if_memory_is_short() -> Iterator[None]:
     except MemoryError as error:
         raise ConfigError(
             "train: not enough memory; expected a smaller rollout.tables, rollout.deals or "
-            "ppo.minibatch; what was saved is kept"
+            "minibatch; what was saved is kept"
         ) from error
 
 

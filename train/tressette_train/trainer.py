@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from torch import Tensor
 
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
 from tressette_agents.policy_file import load_policy, save_policy
@@ -22,16 +23,18 @@ from tressette_env.rulesets import get_rules
 from tressette_train import checkpoint as checkpoints
 from tressette_train.checkpoint import Counters
 from tressette_train.config import RolloutConfig, TrainConfig
+from tressette_train.dmc import Dmc
+from tressette_train.learner import DivergedError, Learner, Stats
 from tressette_train.metrics import MetricLog
 from tressette_train.opponents import SELF, SNAPSHOTS, Group, OpponentPool
 from tressette_train.parallel import ShardWorkers, choose_threads, stream_seed
-from tressette_train.ppo import DivergedError, Ppo, UpdateStats
+from tressette_train.ppo import Ppo
 from tressette_train.ranks import RankLostError, Ranks
 from tressette_train.references import References
 from tressette_train.rollout import Experience, Results, ShardRollout, hidden_set_count
 from tressette_train.run_folder import RunFolder
 
-__all__ = ["Display", "Trainer", "make_network"]
+__all__ = ["Display", "Trainer", "make_learner", "make_network"]
 
 # Purposes of random streams; rollout.py has 0 to 2.
 _WEIGHTS, _SEATING, _ORDER, _TRIAL = range(10, 14)
@@ -76,9 +79,18 @@ def make_network(config: TrainConfig) -> ActorCritic:
     suits = suit_parts(layout) if kind == "suit_shared" else ()
     spec = NetworkSpec(layout.size, tuple(config.network.hidden), kind, suits)
     hidden_inputs = NUM_CARDS * hidden_set_count(config, rules)
-    critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
+    critic = None
+    if config.algorithm == "ppo":
+        critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
     generator = torch.Generator().manual_seed(stream_seed(config.seed, _WEIGHTS, 0, 0))
     return ActorCritic(spec, critic, generator, in_bfloat16=config.precision == "bfloat16")
+
+
+def make_learner(config: TrainConfig, network: ActorCritic, ranks: Ranks | None = None) -> Learner:
+    """Return what trains the network by the config's algorithm."""
+    if config.algorithm == "dmc":
+        return Dmc(network, config.dmc, ranks)
+    return Ppo(network, config.ppo, ranks)
 
 
 class Trainer:
@@ -114,7 +126,7 @@ class Trainer:
         self.layout = layout_for(self.rules)
         self.pool = OpponentPool.for_rules(config.opponents, self.rules)
         self.network = make_network(config)
-        self.ppo = Ppo(self.network, config.ppo, self.ranks)
+        self.learner = make_learner(config, self.network, self.ranks)
         self.shards = [
             ShardRollout(config, self.rules, shard) for shard in self.ranks.share(config.shards)
         ]
@@ -139,8 +151,8 @@ class Trainer:
             checkpoints.restore(
                 found,
                 self.network,
-                self.ppo.optimizer,
-                self.ppo.magnet,
+                self.learner.optimizer,
+                self.learner.magnet,
                 self.pool,
                 self.rules,
                 self.layout,
@@ -154,6 +166,11 @@ class Trainer:
                     f"from {found.path.name}"
                 )
         self._saved_update = found.counters.update
+
+    @property
+    def _progress(self) -> float:
+        """Share of the budget of decisions that is used up."""
+        return self.counters.decisions / self.config.decisions
 
     @property
     def is_finished(self) -> bool:
@@ -191,8 +208,7 @@ class Trainer:
             self.display.begin(self.counters)
             while not self.is_finished and not self.ranks.any(self.stop_requested):
                 self.run_update(workers, log)
-                if self._is_due(self.config.ppo.magnet_every) and self.ppo.magnet is not None:
-                    self.ppo.renew_magnet()
+                self.learner.end_update(self.counters.update)
                 if self._is_due(self.config.opponents.snapshot_every):
                     self.pool.add_snapshot(self.network.policy, self.counters.update)
                 if self._is_due(self.config.checkpoint.every):
@@ -219,6 +235,9 @@ class Trainer:
         for _, _, of_shard in played:
             results.merge(of_shard)
         self.pool.record(results.deals, results.wins)
+        targets = torch.cat(
+            self.ranks.gather([(one.advantages + one.values)[one.rows] for one in experiences])
+        )
         decisions, plays = (
             sum(counts) for counts in zip(*(shard[:2] for shard in played), strict=True)
         )
@@ -230,7 +249,7 @@ class Trainer:
         if self.is_finished or self.references.are_due(self.counters.update):
             measured = self._measure()
         speeds = (plays / seconds, decisions / seconds)
-        self._log(log, results, stats, measured, speeds)
+        self._log(log, results, targets, stats, measured, speeds)
 
     def _measure(self) -> dict[str, float]:
         """Measure the policy against the references; keep it if it is the best so far."""
@@ -291,8 +310,8 @@ class Trainer:
                 self.folder.checkpoints,
                 self.config,
                 self.network,
-                self.ppo.optimizer,
-                self.ppo.magnet,
+                self.learner.optimizer,
+                self.learner.magnet,
                 self.pool,
                 self.counters,
                 self.rules,
@@ -318,6 +337,7 @@ class Trainer:
                 self.layout,
                 training,
                 exact_endings=self.config.rollout.exact_endings,
+                outputs=self.learner.outputs,
             )
 
     def _policy_is_current(self) -> bool:
@@ -341,9 +361,11 @@ class Trainer:
         tables = RolloutConfig(tables=groups[-1].tables.stop)
         config = self.config.model_copy(update={"shards": 1, "rollout": tables})
         network = copy.deepcopy(self.network)
-        experience = ShardRollout(config, self.rules, 0).collect(network, groups, 0)
+        learner = make_learner(config, network)
+        rollout = ShardRollout(config, self.rules, 0)
+        experience = rollout.collect(network, groups, 0, learner.choose(0.0))
         with contextlib.suppress(DivergedError):  # the first update then says so
-            Ppo(network, config.ppo).update([experience], workers, 0.0, [0])
+            learner.update([experience], workers, 0.0, [0])
 
     def _choose_threads(self) -> int:
         """Return the number of threads: the config's, or the quickest in a short measurement."""
@@ -385,21 +407,20 @@ class Trainer:
 
     def _collect(self, workers: ShardWorkers, groups: list[list[Group]]) -> list[Experience]:
         self.network.eval()
-        update = self.counters.update
+        update, choose = self.counters.update, self.learner.choose(self._progress)
 
         def collect(part: tuple[ShardRollout, list[Group]]) -> Experience:
             shard, seated = part
-            return shard.collect(self.network, seated, update)
+            return shard.collect(self.network, seated, update, choose)
 
         return workers.map(collect, zip(self.shards, groups, strict=True))
 
-    def _improve(self, workers: ShardWorkers, experiences: list[Experience]) -> UpdateStats:
+    def _improve(self, workers: ShardWorkers, experiences: list[Experience]) -> Stats:
         self.network.train()
         update = self.counters.update
         seeds = [stream_seed(self.config.seed, _ORDER, update, one.shard) for one in self.shards]
-        used = self.counters.decisions / self.config.decisions
         try:
-            return self.ppo.update(experiences, workers, used, seeds)
+            return self.learner.update(experiences, workers, self._progress, seeds)
         except DivergedError as error:
             raise DivergedError(
                 f"training stopped in update {update + 1}: {error}; the policy and checkpoint of "
@@ -415,7 +436,8 @@ class Trainer:
         self,
         log: MetricLog | None,
         results: Results,
-        stats: UpdateStats,
+        targets: Tensor,
+        stats: Stats,
         measured: dict[str, float],
         speeds: tuple[float, float],
     ) -> None:
@@ -427,18 +449,9 @@ class Trainer:
             "seconds": round(self.counters.seconds, 3),
             **_outcomes(results, self._opponent_names()),
             **measured,
-            "returns/mean": stats.returns_mean,
-            "returns/std": stats.returns_std,
-            "losses/policy": stats.policy_loss,
-            "losses/value": stats.value_loss,
-            "policy/entropy": stats.entropy,
-            "policy/kl": stats.kl,
-            "policy/magnet_kl": stats.magnet_kl,
-            "policy/clip_fraction": stats.clip_fraction,
-            "critic/explained_variance": stats.explained_variance,
-            "optimiser/grad_norm": stats.grad_norm,
-            "optimiser/learning_rate": stats.learning_rate,
-            "optimiser/entropy_weight": stats.entropy_weight,
+            "returns/mean": float(targets.mean()),
+            "returns/std": float(targets.std()),
+            **stats.metrics(),
             "speed/plays_per_second": speeds[0],
             "speed/decisions_per_second": speeds[1],
         }

@@ -120,7 +120,9 @@ class _NetworksAlone:
     def __call__(self, stack: ExitStack) -> Player:
         import torch
 
+        from tressette_env.cards import NUM_CARDS
         from tressette_train.parallel import ShardWorkers
+        from tressette_train.rollout import hidden_set_count
         from tressette_train.trainer import make_network
 
         config = _config(self.rules, self.threads)
@@ -131,7 +133,8 @@ class _NetworksAlone:
         tables, plies = config.rollout.tables // config.shards, _plies(self.rules)
         steps = round(tables * plies * config.shards / config.ppo.minibatch)
         sizes = (tables, tables * plies // steps)
-        features, unseen = network.policy.spec.inputs, network.critic_spec.hidden_inputs
+        features = network.policy.spec.inputs
+        unseen = NUM_CARDS * hidden_set_count(config, self.rules)
         rollout, minibatch = (
             [torch.randint(0, 2, (size, width)).float() for width in (features, unseen)]
             for size in sizes
