@@ -1,8 +1,9 @@
 """Networks that choose cards: the policy, and the critic that training adds to it.
 
 A policy needs only what one seat may know. The critic judges positions in training and is not
-part of a policy file; it may be given the cards that the seat cannot see. Shapes: B decisions,
-F features of an observation, H features of hidden cards, A actions.
+part of a policy file; it may be given the cards that the seat cannot see. Nor is a head that
+predicts those cards (``hand_head``). Shapes: B decisions, F features of an observation, H features
+of hidden cards, A actions, O seats other than the one to act.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tressette_agents.hand_head import HandHead, HandSpec
 from tressette_agents.suit_trunk import SuitPart, SuitTrunk, hidden_parts
 from tressette_env.cards import CARDS_PER_SUIT, NUM_CARDS, NUM_SUITS
 
@@ -193,6 +195,8 @@ class ActorCritic(nn.Module):
     in_bfloat16 : bool
         Whether the hidden layers of both multiply in bfloat16, where the processor is quick at it;
         weights, logits and values stay float32.
+    hand_head : HandHead, optional
+        None unless given what it is to predict.
     """
 
     def __init__(
@@ -202,6 +206,7 @@ class ActorCritic(nn.Module):
         generator: torch.Generator | None = None,
         *,
         in_bfloat16: bool = False,
+        hands: HandSpec | None = None,
     ) -> None:
         super().__init__()
         self.in_bfloat16 = in_bfloat16
@@ -215,34 +220,51 @@ class ActorCritic(nn.Module):
             self.critic_trunk = _trunk(spec, inputs, suits, critic.hidden, generator)
             width = critic.hidden[-1]
         self.critic_head = _linear(width, 1, 1.0, generator)
+        self.hand_head: HandHead | None = None
+        if hands is not None:
+            groups = NUM_SUITS if spec.kind == "suit_shared" else 1
+            self.hand_head = HandHead(
+                hands, _last(spec), groups, lambda i, o: _linear(i, o, 0.01, generator)
+            )
 
     def forward(
         self, observations: Tensor, hidden_cards: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Judge and choose.
+        """Judge and choose: logits and values of ``judge``."""
+        return self.judge(observations, hidden_cards)[:2]
+
+    def judge(
+        self, observations: Tensor, hidden_cards: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Choose, judge and predict.
 
         Parameters
         ----------
         observations : float[B, F]
         hidden_cards : float[B, H], optional
-            For a critic that sees them.
+            For a critic that sees them; of more it reads the first that it was made for.
 
         Returns
         -------
         logits : float[B, A]
         values : float[B]
             Reward still to come for the side to act.
+        hands : float[B, O, A], optional
+            The hand head's logits, if there is one.
         """
         with torch.autocast(observations.device.type, torch.bfloat16, enabled=self.in_bfloat16):
             features = of_critic = self.policy.trunk(observations)
             if self.critic_trunk is not None:
                 if hidden_cards is not None:
-                    observations = torch.cat((observations, hidden_cards), 1)
+                    seen = hidden_cards[:, : self.critic_spec.hidden_inputs]
+                    observations = torch.cat((observations, seen), 1)
                 of_critic = self.critic_trunk(observations)
-        logits = self.policy.logits(features.float())
+        features, of_critic = (part.to(self.critic_head.weight) for part in (features, of_critic))
+        hands = None if self.hand_head is None else self.hand_head(features)
+        logits = self.policy.logits(features)
         if of_critic.dim() == 3:
             of_critic = of_critic.mean(1)  # over the suits
-        return logits, self.critic_head(of_critic.float()).squeeze(1)
+        return logits, self.critic_head(of_critic).squeeze(1), hands
 
 
 def _last(spec: NetworkSpec) -> int:

@@ -80,6 +80,11 @@ class NetworkConfig(_Section):
         max_length=16,
         description="widths of its layers; with suit_shared for each suit",
     )
+    predicts_hands: bool = Field(
+        default=False,
+        description="whether its layers also learn to predict the others' hands (ppo.hand_weight); "
+        "in training only",
+    )
 
     @field_validator("hidden")
     @classmethod
@@ -146,6 +151,12 @@ class PpoConfig(_Section):
         default=50, ge=1, le=_MANY, description="updates after which the magnet is the policy again"
     )
     value_weight: float = Field(default=0.5, ge=0, le=100, description="weight of the value loss")
+    hand_weight: float = Field(
+        default=0.1,
+        ge=0,
+        le=100,
+        description="weight of the loss of predicting hands, with network.predicts_hands",
+    )
     max_grad_norm: float = Field(default=0.5, gt=0, description="longer gradients are shortened")
     gae_lambda: float = Field(default=0.95, ge=0, le=1, description="lambda of GAE; gamma is 1")
 

@@ -15,7 +15,7 @@ order. Shapes: M decisions of one shard in a minibatch, N in its rollout, F feat
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +25,7 @@ from torch import Tensor
 from tressette_agents.networks import ActorCritic, PolicyNetwork, mask_logits
 from tressette_env.errors import TressetteError
 from tressette_train.config import PpoConfig
+from tressette_train.hands import hand_metrics, hand_terms
 from tressette_train.parallel import ShardWorkers
 from tressette_train.ranks import Ranks
 from tressette_train.rollout import Experience, mask_tensor
@@ -41,7 +42,10 @@ class DivergedError(TressetteError):
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """What one update measured, means over its minibatches; see ``metrics.METRICS``."""
+    """What one update measured, means over its minibatches; see ``metrics.METRICS``.
+
+    ``hands`` holds the hand head's metrics by tag; none without one.
+    """
 
     policy_loss: float
     value_loss: float
@@ -55,6 +59,7 @@ class UpdateStats:
     returns_std: float
     learning_rate: float
     entropy_weight: float
+    hands: dict[str, float] = field(default_factory=dict)
 
 
 class Ppo:
@@ -128,7 +133,8 @@ class Ppo:
         shards = len(experiences) * self.ranks.size
         steps = max(1, round(decisions * shards / config.minibatch))
         bounds = np.linspace(0, decisions, steps + 1).astype(int).tolist()
-        sums, norms = torch.zeros(6), []
+        weights = sum(parameter.numel() for parameter in self.parameters)
+        sums, norms = torch.zeros(()), []
         for _ in range(config.epochs):
             orders = [torch.randperm(decisions, generator=one) for one in generators]
             for start, end in pairwise(bounds):
@@ -141,10 +147,10 @@ class Ppo:
                 mine = workers.map(lambda part: self.gradients(*part, entropy_weight), parts)
                 parts_of_all = self.ranks.gather([_flat(*result) for result in mine])
                 total = sum(parts_of_all[1:], parts_of_all[0])
-                norms.append(self._step(total[: -len(sums)] / len(parts_of_all)))
-                sums += total[-len(sums) :]
-        count = config.epochs * steps * shards
-        policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = (sums / count).tolist()
+                norms.append(self._step(total[:weights] / len(parts_of_all)))
+                sums = sums + total[weights:]
+        means = sums / (config.epochs * steps * shards)
+        policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = means[:6].tolist()
         return UpdateStats(
             policy_loss=policy_loss,
             value_loss=value_loss,
@@ -158,6 +164,7 @@ class Ppo:
             returns_std=float(targets.std()),
             learning_rate=learning_rate,
             entropy_weight=entropy_weight,
+            hands=hand_metrics(means[6:]),
         )
 
     def _magnet_logits(self, shard: Experience) -> Tensor | None:
@@ -196,17 +203,18 @@ class Ppo:
         -------
         gradients : tuple of Tensor
             One for each of ``parameters``.
-        stats : float32[6]
+        stats : float32[6], or more
             Policy loss, value loss, entropy, KL from the rollout's policy, KL from the magnet,
-            clipped share.
+            clipped share; with a hand head, what ``hand_terms`` gives.
         """
         rows = shard.rows[chosen]
         advantages = advantages[chosen]
         targets = shard.advantages[rows] + shard.values[rows]
+        observations = shard.observations.index_select(0, rows)
         hidden = None
         if shard.hidden_sets.shape[1]:
             hidden = mask_tensor(shard.hidden_sets[rows]).flatten(1).float()
-        logits, values = self.network(shard.observations.index_select(0, rows).float(), hidden)
+        logits, values, predictions = self.network.judge(observations.float(), hidden)
         masks = mask_tensor(shard.legal_sets[rows])
         masked = mask_logits(logits, masks)
         all_log_probabilities = masked.log_softmax(1)
@@ -225,13 +233,20 @@ class Ppo:
             magnet = mask_logits(magnet_logits[chosen], masks).log_softmax(1)
             magnet_kl = (probabilities * (all_log_probabilities - magnet)).sum(1).mean()
             loss = loss + self.config.magnet * magnet_kl
+        of_hands = torch.zeros(0)
+        if predictions is not None and self.network.hand_head is not None:
+            others = self.network.hand_head.spec.others
+            hands = mask_tensor(shard.hidden_sets[rows, :others])
+            unseen = self.network.hand_head.unseen(observations)
+            hand_loss, of_hands = hand_terms(predictions, hands, unseen)
+            loss = loss + self.config.hand_weight * hand_loss
         gradients = torch.autograd.grad(loss, self.parameters)
 
         with torch.no_grad():
             kl = (ratio - 1 - log_ratio).mean()  # Schulman's k3: never negative
             clip_fraction = ((ratio - 1).abs() > self.config.clip).float().mean()
             stats = torch.stack((policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction))
-        return gradients, stats
+        return gradients, torch.cat((stats, of_hands))
 
     def _step(self, gradient: Tensor) -> float:
         """Make one step of Adam along a gradient of all parameters; return its norm."""

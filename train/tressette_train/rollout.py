@@ -78,7 +78,8 @@ class Experience:
     observations : int8[T * B, F]
         Of all decisions; ``rows`` says which are the learner's.
     hidden_sets : int64[T * B, H]
-        Card sets that the critic sees beside the observation; see ``hidden_set_count``.
+        Card sets that the critic sees beside the observation, see ``hidden_set_count``; the
+        others' hands also where they are to be predicted.
     legal_sets, cards : int64[T * B]
     log_probabilities, values, advantages : float32[T * B]
     rows : int64[N]
@@ -137,7 +138,9 @@ class ShardRollout:
         features = layout_for(rules).size
         self._solver = EndingSolver() if config.rollout.exact_endings else None
         self.observations = np.zeros((*shape, features), np.int8)
-        self.hidden_sets = np.zeros((*shape, hidden_set_count(config, rules)), np.int64)
+        predicted = rules.seats - 1 if config.network.predicts_hands else 0
+        sets = max(hidden_set_count(config, rules), predicted)
+        self.hidden_sets = np.zeros((*shape, sets), np.int64)
         self.legal_sets = np.zeros(shape, np.int64)
         self.cards = np.zeros(shape, np.int64)
         self.seats = np.zeros(shape, np.int8)
@@ -208,7 +211,7 @@ class ShardRollout:
             self._look_behind(table, self.hidden_sets[ply])
 
     def _look_behind(self, table: BatchTable, hidden: npt.NDArray[np.int64]) -> None:
-        """Fill in what the critic sees and the seat to act does not, int64[B, H]."""
+        """Fill in what training knows and the seat to act does not, int64[B, H]."""
         states = table.states
         rows = np.arange(self.num_tables)
         others = self.rules.seats - 1

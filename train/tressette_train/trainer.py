@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import torch
 
+from tressette_agents.hand_head import HandSpec
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
 from tressette_agents.policy_file import load_policy, save_policy
 from tressette_agents.suit_trunk import suit_parts
@@ -77,8 +78,13 @@ def make_network(config: TrainConfig) -> ActorCritic:
     spec = NetworkSpec(layout.size, tuple(config.network.hidden), kind, suits)
     hidden_inputs = NUM_CARDS * hidden_set_count(config, rules)
     critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
+    hands = None
+    if config.network.predicts_hands:
+        hands = HandSpec(rules.seats - 1, layout["unseen"].start)
     generator = torch.Generator().manual_seed(stream_seed(config.seed, _WEIGHTS, 0, 0))
-    return ActorCritic(spec, critic, generator, in_bfloat16=config.precision == "bfloat16")
+    return ActorCritic(
+        spec, critic, generator, in_bfloat16=config.precision == "bfloat16", hands=hands
+    )
 
 
 class Trainer:
@@ -436,6 +442,7 @@ class Trainer:
             "policy/magnet_kl": stats.magnet_kl,
             "policy/clip_fraction": stats.clip_fraction,
             "critic/explained_variance": stats.explained_variance,
+            **stats.hands,
             "optimiser/grad_norm": stats.grad_norm,
             "optimiser/learning_rate": stats.learning_rate,
             "optimiser/entropy_weight": stats.entropy_weight,
