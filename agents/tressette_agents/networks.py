@@ -15,6 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from tressette_agents.hand_head import HandHead, HandSpec
+from tressette_agents.history_trunk import (
+    PLAY_FEATURES,
+    HistoryParts,
+    HistoryTrunk,
+    WithoutPlays,
+)
 from tressette_agents.suit_trunk import SuitPart, SuitTrunk, hidden_parts
 from tressette_env.cards import CARDS_PER_SUIT, NUM_CARDS, NUM_SUITS
 
@@ -27,7 +33,7 @@ __all__ = [
     "mask_logits",
 ]
 
-KINDS = ("mlp", "suit_shared")
+KINDS = ("mlp", "suit_shared", "history")
 MAX_WIDTH = 8192
 MAX_DEPTH = 16
 MAX_INPUTS = 1 << 16
@@ -44,28 +50,34 @@ class NetworkSpec:
         Features of an observation (F).
     hidden : tuple of int
         Widths of the hidden layers.
-    kind : {"mlp", "suit_shared"}
-        Fully connected layers with ReLU, or such that treat the suits alike (``suit_trunk``).
+    kind : {"mlp", "suit_shared", "history"}
+        Fully connected layers with ReLU, such that treat the suits alike (``suit_trunk``), or such
+        that a reader of the plays in their order goes before (``history_trunk``).
     suits : tuple of (int, int)
         For suit_shared: the features that describe suits, see ``suit_trunk.SuitPart``.
+    history : HistoryParts, optional
+        For history: the features that tell the plays.
     """
 
     inputs: int
     hidden: tuple[int, ...]
     kind: str = "mlp"
     suits: tuple[SuitPart, ...] = ()
+    history: HistoryParts | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"network kind: expected {' or '.join(KINDS)}, got {self.kind!r}")
+            raise ValueError(f"network kind: expected {', '.join(KINDS)}, got {self.kind!r}")
         if (self.kind == "suit_shared") != bool(self.suits):
             raise ValueError("network suits: expected parts for suit_shared, and only there")
+        if (self.kind == "history") != (self.history is not None):
+            raise ValueError("network history: expected parts for history, and only there")
         _check_sizes("network inputs", (self.inputs,), MAX_INPUTS)
         _check_sizes("network hidden", self.hidden, MAX_WIDTH)
         if len(self.hidden) > MAX_DEPTH:
             raise ValueError(f"network hidden: expected at most {MAX_DEPTH} layers")
-        if self.kind == "suit_shared" and not self.hidden:
-            raise ValueError("network hidden: suit_shared needs a layer")
+        if self.kind != "mlp" and not self.hidden:
+            raise ValueError(f"network hidden: {self.kind} needs a layer")
         end = 0
         for start, width in sorted(self.suits):
             _check_sizes("network suits", (width,), NUM_CARDS)
@@ -74,11 +86,15 @@ class NetworkSpec:
             end = start + NUM_SUITS * width
         if end > self.inputs:
             raise ValueError(f"network suits: a part ends at {end}, past {self.inputs} inputs")
+        if self.history is not None:
+            self.history.check(self.inputs)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        parts = [list(part) for part in self.suits]
-        return {**asdict(self), "hidden": list(self.hidden), "suits": parts}
+        values = {**asdict(self), "hidden": list(self.hidden)}
+        values["suits"] = [list(part) for part in self.suits]
+        values["history"] = None if self.history is None else list(self.history)
+        return values
 
     @classmethod
     def from_json(cls, values: Any) -> NetworkSpec:
@@ -91,7 +107,7 @@ class NetworkSpec:
         """
         known = {field.name for field in fields(cls)}
         if isinstance(values, dict):
-            values = {"suits": [], **values}  # files of fully connected layers may lack it
+            values = {"suits": [], "history": None, **values}  # older files lack them
         if not isinstance(values, dict) or set(values) != known:
             raise ValueError(f"network: expected the fields {', '.join(sorted(known))}")
         if not isinstance(values["hidden"], list):
@@ -102,7 +118,13 @@ class NetworkSpec:
         ):
             raise ValueError("network suits: expected a list of pairs")
         suits = tuple((start, width) for start, width in parts)
-        return cls(**{**values, "hidden": tuple(values["hidden"]), "suits": suits})
+        history = values["history"]
+        if history is not None:
+            if not isinstance(history, list) or len(history) != len(HistoryParts._fields):
+                raise ValueError("network history: expected a list of seats, leader and plays")
+            history = HistoryParts(*history)
+        read = {"hidden": tuple(values["hidden"]), "suits": suits, "history": history}
+        return cls(**{**values, **read})
 
 
 @dataclass(frozen=True)
@@ -113,6 +135,7 @@ class CriticSpec:
     ----------
     hidden : tuple of int
         Widths of its own hidden layers; empty: one linear layer on the policy's last hidden layer.
+        Its own layers do not read the plays in their order.
     hidden_inputs : int
         Features of hidden cards that it sees beside the observation (H).
     """
@@ -144,6 +167,8 @@ def _trunk(
     suits: tuple[SuitPart, ...],
     hidden: tuple[int, ...],
     generator: torch.Generator | None,
+    *,
+    reads_plays: bool = True,
 ) -> nn.Module:
     """Return the hidden layers of a network of the spec's kind."""
 
@@ -153,6 +178,11 @@ def _trunk(
     if spec.kind == "suit_shared":
         return SuitTrunk(inputs, suits, hidden, make_linear)
     layers: list[nn.Module] = []
+    if spec.history is not None:
+        if reads_plays:
+            return HistoryTrunk(inputs, spec.history, hidden, make_linear)
+        layers.append(WithoutPlays(spec.history))
+        inputs -= PLAY_FEATURES
     for width in hidden:
         layers += [make_linear(inputs, width), nn.ReLU()]
         inputs = width
@@ -217,7 +247,9 @@ class ActorCritic(nn.Module):
         if critic.hidden:
             inputs = spec.inputs + critic.hidden_inputs
             suits = spec.suits + hidden_parts(spec.inputs, critic.hidden_inputs)
-            self.critic_trunk = _trunk(spec, inputs, suits, critic.hidden, generator)
+            self.critic_trunk = _trunk(
+                spec, inputs, suits, critic.hidden, generator, reads_plays=False
+            )
             width = critic.hidden[-1]
         self.critic_head = _linear(width, 1, 1.0, generator)
         self.hand_head: HandHead | None = None

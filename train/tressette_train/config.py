@@ -70,10 +70,11 @@ class RewardConfig(_Section):
 class NetworkConfig(_Section):
     """The policy's network."""
 
-    kind: Literal["mlp", "suit_shared"] = Field(
+    kind: Literal["mlp", "suit_shared", "history"] = Field(
         default="mlp",
         description="mlp: fully connected layers with ReLU; suit_shared: the same layers for each "
-        "suit, and a share of what the others say",
+        "suit, and a share of what the others say; history: a transformer over the plays in their "
+        "order, then an mlp",
     )
     hidden: list[int] = Field(
         default=[256, 256],
@@ -93,9 +94,16 @@ class NetworkConfig(_Section):
 
     @model_validator(mode="after")
     def _needs_a_layer(self) -> Self:
-        if self.kind == "suit_shared" and not self.hidden:
-            raise ValueError("suit_shared: expected at least one width in network.hidden, got none")
+        if self.kind != "mlp" and not self.hidden:
+            raise ValueError(
+                f"{self.kind}: expected at least one width in network.hidden, got none"
+            )
         return self
+
+    @property
+    def observation(self) -> Literal["flat", "history"]:
+        """The kind of observation that it reads."""
+        return "history" if self.kind == "history" else "flat"
 
 
 class CriticConfig(_Section):
@@ -307,7 +315,8 @@ class TrainConfig(_Section):
             )
         rules = get_rules(self.rules)
         plays = self.rollout.tables * self.rollout.deals * rules.deck_size
-        size = plays * (layout_for(rules).size + _BYTES_A_PLAY)
+        features = layout_for(rules, kind=self.network.observation).size
+        size = plays * (features + _BYTES_A_PLAY)
         if size > _MAX_BYTES:
             raise ValueError(
                 f"rollout.tables: expected at most {_MAX_BYTES >> 30} GiB of rollouts, got about "

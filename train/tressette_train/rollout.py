@@ -135,7 +135,8 @@ class ShardRollout:
         self.deal_seed = stream_seed(config.seed, _DEALS, 0, shard)
         self._reward_sign = -1 if rules.fewest_wins else 1
         shape = (self.num_plies, self.num_tables)
-        features = layout_for(rules).size
+        self._observation = config.network.observation
+        features = layout_for(rules, kind=self._observation).size
         self._solver = EndingSolver() if config.rollout.exact_endings else None
         self.observations = np.zeros((*shape, features), np.int8)
         predicted = rules.seats - 1 if config.network.predicts_hands else 0
@@ -153,7 +154,13 @@ class ShardRollout:
     def _new_table(self, update: int, deal: int) -> BatchTable:
         """Tables at a deal of an update: the same decks whatever was played before."""
         first = (update * self.config.rollout.deals + deal) * self.num_tables
-        return BatchTable(self.num_tables, self.rules, self.deal_seed, first_deal=first)
+        return BatchTable(
+            self.num_tables,
+            self.rules,
+            self.deal_seed,
+            first_deal=first,
+            observation=self._observation,
+        )
 
     def collect(self, network: ActorCritic, groups: list[Group], update: int) -> Experience:
         """Play the deals of an update.

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import torch
 
 from tressette_agents.hand_head import HandSpec
+from tressette_agents.history_trunk import history_parts
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
 from tressette_agents.policy_file import load_policy, save_policy
 from tressette_agents.suit_trunk import suit_parts
@@ -73,9 +74,10 @@ class _Silent:
 def make_network(config: TrainConfig) -> ActorCritic:
     """Return the network of a config with its first weights, decided by the seed."""
     rules = get_rules(config.rules)
-    layout, kind = layout_for(rules), config.network.kind
+    layout, kind = layout_for(rules, kind=config.network.observation), config.network.kind
     suits = suit_parts(layout) if kind == "suit_shared" else ()
-    spec = NetworkSpec(layout.size, tuple(config.network.hidden), kind, suits)
+    history = history_parts(layout) if kind == "history" else None
+    spec = NetworkSpec(layout.size, tuple(config.network.hidden), kind, suits, history)
     hidden_inputs = NUM_CARDS * hidden_set_count(config, rules)
     critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
     hands = None
@@ -117,7 +119,7 @@ class Trainer:
         self.folder = folder
         self.display: Display = display or _Silent()
         self.rules = get_rules(config.rules)
-        self.layout = layout_for(self.rules)
+        self.layout = layout_for(self.rules, kind=config.network.observation)
         self.pool = OpponentPool.for_rules(config.opponents, self.rules)
         self.network = make_network(config)
         self.ppo = Ppo(self.network, config.ppo, self.ranks)
