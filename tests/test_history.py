@@ -165,6 +165,7 @@ def test_it_trains_and_its_policy_plays(tmp_path: Path, house: str, sees: str) -
             "rules": house,
             "decisions": 400,
             "torch_threads": 1,
+            "precision": "bfloat16" if sees else "float32",
             "rollout": RolloutConfig(tables=8),
             "network": {"kind": "history", "hidden": [8], "predicts_hands": bool(sees)},
             "critic": critic,
