@@ -186,9 +186,8 @@ class HistoryTrunk(nn.Module):
         """Return float[B, W] of the last layer for observations float[B, F]."""
         others = self._others(observations)
         plays, was_played = plays_and_wins(observations, self._parts)
-        if (
-            not torch.onnx.is_in_onnx_export()
-        ):  # places that nobody has come to tell nothing, but cost
+        if not torch.onnx.is_in_onnx_export():
+            # Places without a play tell nothing, but cost; a file must hold for any number.
             count = int(was_played.sum(1).max()) if len(was_played) else 0
             plays, was_played = plays[:, :count], was_played[:, :count]
         own, places = torch.split(self.play.weight, [_OF_PLAY, NUM_CARDS], 1)
