@@ -189,11 +189,11 @@ def test_training_rows_are_the_trainers_loop_and_its_arithmetic(
 ) -> None:
     """Both rows compute alike: forwards of as many rows, backwards of as many minibatches."""
     work = {"forward": 0, "policy": 0, "backward": 0}
-    forward, policy, grad = ActorCritic.forward, PolicyNetwork.forward, torch.autograd.grad
+    judge, policy, grad = ActorCritic.judge, PolicyNetwork.forward, torch.autograd.grad
 
     def counted_forward(self: Any, rows: Any, hidden: Any = None) -> Any:
         work["forward"] += len(rows)
-        return forward(self, rows, hidden)
+        return judge(self, rows, hidden)
 
     def counted_policy(self: Any, rows: Any) -> Any:
         work["policy"] += len(rows)
@@ -203,7 +203,7 @@ def test_training_rows_are_the_trainers_loop_and_its_arithmetic(
         work["backward"] += 1
         return grad(*given)
 
-    monkeypatch.setattr(ActorCritic, "forward", counted_forward)
+    monkeypatch.setattr(ActorCritic, "judge", counted_forward)
     monkeypatch.setattr(PolicyNetwork, "forward", counted_policy)
     monkeypatch.setattr(torch.autograd, "grad", counted_grad)
     counts = []

@@ -13,6 +13,7 @@ import onnxruntime
 import pytest
 import torch
 
+from tressette_agents.history_trunk import history_parts
 from tressette_agents.networks import NetworkSpec, PolicyNetwork
 from tressette_agents.policy_file import load_policy, save_policy
 from tressette_agents.suit_trunk import suit_parts
@@ -32,9 +33,10 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def write_policy(folder: Path, house: str, kind: str) -> Path:
     rules = get_rules(house)
-    layout = layout_for(rules)
+    layout = layout_for(rules, kind="history" if kind == "history" else "flat")
     suits = suit_parts(layout) if kind == "suit_shared" else ()
-    spec = NetworkSpec(layout.size, (24, 16), kind, suits)
+    history = history_parts(layout) if kind == "history" else None
+    spec = NetworkSpec(layout.size, (24, 16), kind, suits, history)
     network = PolicyNetwork(spec, torch.Generator().manual_seed(3))
     with torch.no_grad():
         network.head.weight.mul_(300)  # logits of a trained policy's size
@@ -43,7 +45,7 @@ def write_policy(folder: Path, house: str, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["mlp", "suit_shared"])
+@pytest.mark.parametrize("kind", ["mlp", "suit_shared", "history"])
 @pytest.mark.parametrize("house", ["playmore", "gamelake_partners"])
 def test_the_file_gives_the_policys_logits(
     house: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -52,7 +54,7 @@ def test_the_file_gives_the_policys_logits(
     file = tmp_path / "out.onnx"
     assert run(monkeypatch, str(tmp_path), "--onnx", str(file)) == 0
     loaded = load_policy(tmp_path)
-    table = BatchTable(500, house, seed=9)
+    table = BatchTable(500, house, seed=9, observation=loaded.layout.kind)
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     for _ in range(3):
         table.play_randomly(7)

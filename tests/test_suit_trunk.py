@@ -103,7 +103,7 @@ def test_suits_are_told_apart_by_their_features_alone() -> None:
         ({"suits": ((70, 10),)}, "ends at 110, past 100"),
         ({"suits": ((-4, 1),)}, "starts at -4"),
         ({"suits": ((0, 0),)}, "expected integers from 1"),
-        ({"kind": "deep"}, "expected mlp or suit_shared"),
+        ({"kind": "deep"}, "expected mlp, suit_shared, history"),
     ],
 )
 def test_a_spec_that_is_damaged_is_refused(fields: dict[str, object], message: str) -> None:

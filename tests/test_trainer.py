@@ -110,10 +110,18 @@ def test_the_seed_decides_everything_and_threads_nothing(tmp_path: Path) -> None
     assert not same(tmp_path / "a", tmp_path / "seed")
 
 
-@pytest.mark.parametrize("stop", [1, 3, 4])
-def test_a_stopped_run_goes_on_exactly(tmp_path: Path, stop: int) -> None:
+@pytest.mark.parametrize(
+    ("stop", "settings"),
+    [
+        (1, ["critic.hidden=[8]", "critic.sees=hands"]),
+        (3, ["critic.hidden=[8]", "critic.sees=hands"]),
+        (4, ["critic.hidden=[8]", "critic.sees=hands"]),
+        (3, ["network.predicts_hands=true"]),
+    ],
+)
+def test_a_stopped_run_goes_on_exactly(tmp_path: Path, stop: int, settings: list[str]) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    config = small(6, "critic.hidden=[8]", "critic.sees=hands")
+    config = small(6, *settings)
     run(whole, config)
     display = StopAfter(stop)
     trainer = Trainer(config, RunFolder.create(parts, config), display)
@@ -214,7 +222,7 @@ def test_training_and_benchmark_play_different_deals(tmp_path: Path) -> None:
 
 def test_metrics_are_those_of_the_table(tmp_path: Path) -> None:
     settings = ["evaluation.every=3", "evaluation.agents=[random]", "evaluation.deals=10"]
-    trainer = run(tmp_path / "run", small(3, *settings))
+    trainer = run(tmp_path / "run", small(3, *settings, "network.predicts_hands=true"))
     rows = read_metrics(tmp_path / "run")
     opponents = trainer.pool.names
     assert opponents == ["greedy", "random", "snapshots"]

@@ -1,8 +1,9 @@
 """Networks that choose cards: the policy, and the critic that training adds to it.
 
 A policy needs only what one seat may know. The critic judges positions in training and is not
-part of a policy file; it may be given the cards that the seat cannot see. Shapes: B decisions,
-F features of an observation, H features of hidden cards, A actions.
+part of a policy file; it may be given the cards that the seat cannot see. Nor is a head that
+predicts those cards (``hand_head``). Shapes: B decisions, F features of an observation, H features
+of hidden cards, A actions, O seats other than the one to act.
 """
 
 from __future__ import annotations
@@ -13,6 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tressette_agents.hand_head import HandHead, HandSpec
+from tressette_agents.history_trunk import (
+    PLAY_FEATURES,
+    HistoryParts,
+    HistoryTrunk,
+    WithoutPlays,
+)
 from tressette_agents.suit_trunk import SuitPart, SuitTrunk, hidden_parts
 from tressette_env.cards import CARDS_PER_SUIT, NUM_CARDS, NUM_SUITS
 
@@ -25,7 +33,7 @@ __all__ = [
     "mask_logits",
 ]
 
-KINDS = ("mlp", "suit_shared")
+KINDS = ("mlp", "suit_shared", "history")
 MAX_WIDTH = 8192
 MAX_DEPTH = 16
 MAX_INPUTS = 1 << 16
@@ -42,28 +50,34 @@ class NetworkSpec:
         Features of an observation (F).
     hidden : tuple of int
         Widths of the hidden layers.
-    kind : {"mlp", "suit_shared"}
-        Fully connected layers with ReLU, or such that treat the suits alike (``suit_trunk``).
+    kind : {"mlp", "suit_shared", "history"}
+        Fully connected layers with ReLU, such that treat the suits alike (``suit_trunk``), or such
+        that a reader of the plays in their order goes before (``history_trunk``).
     suits : tuple of (int, int)
         For suit_shared: the features that describe suits, see ``suit_trunk.SuitPart``.
+    history : HistoryParts, optional
+        For history: the features that tell the plays.
     """
 
     inputs: int
     hidden: tuple[int, ...]
     kind: str = "mlp"
     suits: tuple[SuitPart, ...] = ()
+    history: HistoryParts | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"network kind: expected {' or '.join(KINDS)}, got {self.kind!r}")
+            raise ValueError(f"network kind: expected {', '.join(KINDS)}, got {self.kind!r}")
         if (self.kind == "suit_shared") != bool(self.suits):
             raise ValueError("network suits: expected parts for suit_shared, and only there")
+        if (self.kind == "history") != (self.history is not None):
+            raise ValueError("network history: expected parts for history, and only there")
         _check_sizes("network inputs", (self.inputs,), MAX_INPUTS)
         _check_sizes("network hidden", self.hidden, MAX_WIDTH)
         if len(self.hidden) > MAX_DEPTH:
             raise ValueError(f"network hidden: expected at most {MAX_DEPTH} layers")
-        if self.kind == "suit_shared" and not self.hidden:
-            raise ValueError("network hidden: suit_shared needs a layer")
+        if self.kind != "mlp" and not self.hidden:
+            raise ValueError(f"network hidden: {self.kind} needs a layer")
         end = 0
         for start, width in sorted(self.suits):
             _check_sizes("network suits", (width,), NUM_CARDS)
@@ -72,11 +86,15 @@ class NetworkSpec:
             end = start + NUM_SUITS * width
         if end > self.inputs:
             raise ValueError(f"network suits: a part ends at {end}, past {self.inputs} inputs")
+        if self.history is not None:
+            self.history.check(self.inputs)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        parts = [list(part) for part in self.suits]
-        return {**asdict(self), "hidden": list(self.hidden), "suits": parts}
+        values = {**asdict(self), "hidden": list(self.hidden)}
+        values["suits"] = [list(part) for part in self.suits]
+        values["history"] = None if self.history is None else list(self.history)
+        return values
 
     @classmethod
     def from_json(cls, values: Any) -> NetworkSpec:
@@ -89,7 +107,7 @@ class NetworkSpec:
         """
         known = {field.name for field in fields(cls)}
         if isinstance(values, dict):
-            values = {"suits": [], **values}  # files of fully connected layers may lack it
+            values = {"suits": [], "history": None, **values}  # older files lack them
         if not isinstance(values, dict) or set(values) != known:
             raise ValueError(f"network: expected the fields {', '.join(sorted(known))}")
         if not isinstance(values["hidden"], list):
@@ -100,7 +118,13 @@ class NetworkSpec:
         ):
             raise ValueError("network suits: expected a list of pairs")
         suits = tuple((start, width) for start, width in parts)
-        return cls(**{**values, "hidden": tuple(values["hidden"]), "suits": suits})
+        history = values["history"]
+        if history is not None:
+            if not isinstance(history, list) or len(history) != len(HistoryParts._fields):
+                raise ValueError("network history: expected a list of seats, leader and plays")
+            history = HistoryParts(*history)
+        read = {"hidden": tuple(values["hidden"]), "suits": suits, "history": history}
+        return cls(**{**values, **read})
 
 
 @dataclass(frozen=True)
@@ -111,6 +135,7 @@ class CriticSpec:
     ----------
     hidden : tuple of int
         Widths of its own hidden layers; empty: one linear layer on the policy's last hidden layer.
+        Its own layers do not read the plays in their order.
     hidden_inputs : int
         Features of hidden cards that it sees beside the observation (H).
     """
@@ -142,6 +167,8 @@ def _trunk(
     suits: tuple[SuitPart, ...],
     hidden: tuple[int, ...],
     generator: torch.Generator | None,
+    *,
+    reads_plays: bool = True,
 ) -> nn.Module:
     """Return the hidden layers of a network of the spec's kind."""
 
@@ -151,6 +178,11 @@ def _trunk(
     if spec.kind == "suit_shared":
         return SuitTrunk(inputs, suits, hidden, make_linear)
     layers: list[nn.Module] = []
+    if spec.history is not None:
+        if reads_plays:
+            return HistoryTrunk(inputs, spec.history, hidden, make_linear)
+        layers.append(WithoutPlays(spec.history))
+        inputs -= PLAY_FEATURES
     for width in hidden:
         layers += [make_linear(inputs, width), nn.ReLU()]
         inputs = width
@@ -193,6 +225,8 @@ class ActorCritic(nn.Module):
     in_bfloat16 : bool
         Whether the hidden layers of both multiply in bfloat16, where the processor is quick at it;
         weights, logits and values stay float32.
+    hand_head : HandHead, optional
+        None unless given what it is to predict.
     """
 
     def __init__(
@@ -202,6 +236,7 @@ class ActorCritic(nn.Module):
         generator: torch.Generator | None = None,
         *,
         in_bfloat16: bool = False,
+        hands: HandSpec | None = None,
     ) -> None:
         super().__init__()
         self.in_bfloat16 = in_bfloat16
@@ -209,45 +244,64 @@ class ActorCritic(nn.Module):
         self.critic_spec = critic
         self.critic_trunk: nn.Module | None = None
         self.critic_head: nn.Linear | None = None
-        if critic is None:
-            return
-        width = _last(spec)
-        if critic.hidden:
-            inputs = spec.inputs + critic.hidden_inputs
-            suits = spec.suits + hidden_parts(spec.inputs, critic.hidden_inputs)
-            self.critic_trunk = _trunk(spec, inputs, suits, critic.hidden, generator)
-            width = critic.hidden[-1]
-        self.critic_head = _linear(width, 1, 1.0, generator)
+        if critic is not None:
+            width = _last(spec)
+            if critic.hidden:
+                inputs = spec.inputs + critic.hidden_inputs
+                suits = spec.suits + hidden_parts(spec.inputs, critic.hidden_inputs)
+                self.critic_trunk = _trunk(
+                    spec, inputs, suits, critic.hidden, generator, reads_plays=False
+                )
+                width = critic.hidden[-1]
+            self.critic_head = _linear(width, 1, 1.0, generator)
+        self.hand_head: HandHead | None = None
+        if hands is not None:
+            groups = NUM_SUITS if spec.kind == "suit_shared" else 1
+            self.hand_head = HandHead(
+                hands, _last(spec), groups, lambda i, o: _linear(i, o, 0.01, generator)
+            )
 
     def forward(
         self, observations: Tensor, hidden_cards: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Judge and choose.
+        """Judge and choose: logits and values of ``judge``."""
+        return self.judge(observations, hidden_cards)[:2]
+
+    def judge(
+        self, observations: Tensor, hidden_cards: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Choose, judge and predict.
 
         Parameters
         ----------
         observations : float[B, F]
         hidden_cards : float[B, H], optional
-            For a critic that sees them.
+            For a critic that sees them; of more it reads the first that it was made for.
 
         Returns
         -------
         logits : float[B, A]
         values : float[B]
             Reward still to come for the side to act; without a critic 0.
+        hands : float[B, O, A], optional
+            The hand head's logits, if there is one.
         """
         with torch.autocast(observations.device.type, torch.bfloat16, enabled=self.in_bfloat16):
             features = of_critic = self.policy.trunk(observations)
             if self.critic_trunk is not None:
                 if hidden_cards is not None:
-                    observations = torch.cat((observations, hidden_cards), 1)
+                    assert self.critic_spec is not None
+                    seen = hidden_cards[:, : self.critic_spec.hidden_inputs]
+                    observations = torch.cat((observations, seen), 1)
                 of_critic = self.critic_trunk(observations)
-        logits = self.policy.logits(features.float())
+        features, of_critic = (part.to(self.policy.head.weight) for part in (features, of_critic))
+        hands = None if self.hand_head is None else self.hand_head(features)
+        logits = self.policy.logits(features)
         if self.critic_head is None:
-            return logits, logits.new_zeros(len(logits))
+            return logits, logits.new_zeros(len(logits)), hands
         if of_critic.dim() == 3:
             of_critic = of_critic.mean(1)  # over the suits
-        return logits, self.critic_head(of_critic.float()).squeeze(1)
+        return logits, self.critic_head(of_critic).squeeze(1), hands
 
 
 def _last(spec: NetworkSpec) -> int:

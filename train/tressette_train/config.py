@@ -81,15 +81,21 @@ class RewardConfig(_Section):
 class NetworkConfig(_Section):
     """The policy's network."""
 
-    kind: Literal["mlp", "suit_shared"] = Field(
+    kind: Literal["mlp", "suit_shared", "history"] = Field(
         default="mlp",
         description="mlp: fully connected layers with ReLU; suit_shared: the same layers for each "
-        "suit, and a share of what the others say",
+        "suit, and a share of what the others say; history: a transformer over the plays in their "
+        "order, then an mlp",
     )
     hidden: list[int] = Field(
         default=[256, 256],
         max_length=16,
         description="widths of its layers; with suit_shared for each suit",
+    )
+    predicts_hands: bool = Field(
+        default=False,
+        description="whether its layers also learn to predict the others' hands (ppo.hand_weight); "
+        "in training only",
     )
 
     @field_validator("hidden")
@@ -99,9 +105,16 @@ class NetworkConfig(_Section):
 
     @model_validator(mode="after")
     def _needs_a_layer(self) -> Self:
-        if self.kind == "suit_shared" and not self.hidden:
-            raise ValueError("suit_shared: expected at least one width in network.hidden, got none")
+        if self.kind != "mlp" and not self.hidden:
+            raise ValueError(
+                f"{self.kind}: expected at least one width in network.hidden, got none"
+            )
         return self
+
+    @property
+    def observation(self) -> Literal["flat", "history"]:
+        """The kind of observation that it reads."""
+        return "history" if self.kind == "history" else "flat"
 
 
 class CriticConfig(_Section):
@@ -166,6 +179,12 @@ class PpoConfig(UpdateConfig):
         default=50, ge=1, le=_MANY, description="updates after which the magnet is the policy again"
     )
     value_weight: float = Field(default=0.5, ge=0, le=100, description="weight of the value loss")
+    hand_weight: float = Field(
+        default=0.1,
+        ge=0,
+        le=100,
+        description="weight of the loss of predicting hands, with network.predicts_hands",
+    )
     gae_lambda: float = Field(default=0.95, ge=0, le=1, description="lambda of GAE; gamma is 1")
 
 
@@ -351,7 +370,8 @@ class TrainConfig(_Section):
             )
         rules = get_rules(self.rules)
         plays = self.rollout.tables * self.rollout.deals * rules.deck_size
-        size = plays * (layout_for(rules).size + _BYTES_A_PLAY)
+        features = layout_for(rules, kind=self.network.observation).size
+        size = plays * (features + _BYTES_A_PLAY)
         if size > _MAX_BYTES:
             raise ValueError(
                 f"rollout.tables: expected at most {_MAX_BYTES >> 30} GiB of rollouts, got about "

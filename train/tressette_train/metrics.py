@@ -140,6 +140,26 @@ METRICS: tuple[Metric, ...] = (
         "as configured",
     ),
     Metric(
+        "hands/loss",
+        "mean binary cross-entropy of the predicted hands, over the others' hidden cards; this and "
+        "the next two only with network.predicts_hands",
+        "nats",
+        "below hands/base_loss, and falling as play tells more",
+    ),
+    Metric(
+        "hands/base_loss",
+        "the same for a prediction of each hand's share of the hidden cards, as counting gives it",
+        "nats",
+        "what the loss is to be compared with",
+    ),
+    Metric(
+        "hands/calibration_error",
+        "expected calibration error: mean over predictions of |mean p - share held| in their bin "
+        "of ten",
+        "0 to 1",
+        "below 0.02; above, the predicted probabilities are not to be believed",
+    ),
+    Metric(
         "optimiser/grad_norm",
         "mean length of the gradient before it is shortened to max_grad_norm",
         "1",

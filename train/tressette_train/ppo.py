@@ -15,7 +15,7 @@ minibatch, N in its rollout, F features, A actions.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from torch import Tensor
 from tressette_agents.networks import ActorCritic, mask_logits
 from tressette_agents.sampling import draw_cards
 from tressette_train.config import PpoConfig
+from tressette_train.hands import hand_metrics, hand_terms
 from tressette_train.learner import Learner, remaining_share
 from tressette_train.parallel import ShardWorkers
 from tressette_train.ranks import Ranks
@@ -35,7 +36,10 @@ _CHUNK = 8192  # decisions of one forward of the magnet
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """What one update measured, means over its minibatches; see ``metrics.METRICS``."""
+    """What one update measured, means over its minibatches; see ``metrics.METRICS``.
+
+    ``hands`` holds the hand head's metrics by tag; none without one.
+    """
 
     policy_loss: float
     value_loss: float
@@ -47,6 +51,7 @@ class UpdateStats:
     explained_variance: float
     learning_rate: float
     entropy_weight: float
+    hands: dict[str, float] = field(default_factory=dict)
 
     def metrics(self) -> dict[str, float]:
         """Return the figures by tag."""
@@ -58,6 +63,7 @@ class UpdateStats:
             "policy/magnet_kl": self.magnet_kl,
             "policy/clip_fraction": self.clip_fraction,
             "critic/explained_variance": self.explained_variance,
+            **self.hands,
             "optimiser/grad_norm": self.grad_norm,
             "optimiser/learning_rate": self.learning_rate,
             "optimiser/entropy_weight": self.entropy_weight,
@@ -122,8 +128,8 @@ class Ppo(Learner):
                 experiences[shard], chosen, normalized[shard], magnets[shard], entropy_weight
             )
 
-        stats, norm = self.descend(experiences, workers, seeds, gradients)
-        policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = stats.tolist()
+        means, norm = self.descend(experiences, workers, seeds, gradients)
+        policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = means[:6].tolist()
         return UpdateStats(
             policy_loss=policy_loss,
             value_loss=value_loss,
@@ -137,6 +143,7 @@ class Ppo(Learner):
             ),
             learning_rate=learning_rate,
             entropy_weight=entropy_weight,
+            hands=hand_metrics(means[6:]),
         )
 
     def _magnet_logits(self, shard: Experience) -> Tensor | None:
@@ -175,17 +182,18 @@ class Ppo(Learner):
         -------
         gradients : tuple of Tensor
             One for each of ``parameters``.
-        stats : float32[6]
+        stats : float32[6], or more
             Policy loss, value loss, entropy, KL from the rollout's policy, KL from the magnet,
-            clipped share.
+            clipped share; with a hand head, what ``hand_terms`` gives.
         """
         rows = shard.rows[chosen]
         advantages = advantages[chosen]
         targets = shard.advantages[rows] + shard.values[rows]
+        observations = shard.observations.index_select(0, rows)
         hidden = None
         if shard.hidden_sets.shape[1]:
             hidden = mask_tensor(shard.hidden_sets[rows]).flatten(1).float()
-        logits, values = self.network(shard.observations.index_select(0, rows).float(), hidden)
+        logits, values, predictions = self.network.judge(observations.float(), hidden)
         masks = mask_tensor(shard.legal_sets[rows])
         masked = mask_logits(logits, masks)
         all_log_probabilities = masked.log_softmax(1)
@@ -204,13 +212,20 @@ class Ppo(Learner):
             magnet = mask_logits(magnet_logits[chosen], masks).log_softmax(1)
             magnet_kl = (probabilities * (all_log_probabilities - magnet)).sum(1).mean()
             loss = loss + self.config.magnet * magnet_kl
+        of_hands = torch.zeros(0)
+        if predictions is not None and self.network.hand_head is not None:
+            others = self.network.hand_head.spec.others
+            hands = mask_tensor(shard.hidden_sets[rows, :others])
+            unseen = self.network.hand_head.unseen(observations)
+            hand_loss, of_hands = hand_terms(predictions, hands, unseen)
+            loss = loss + self.config.hand_weight * hand_loss
         gradients = torch.autograd.grad(loss, self.parameters)
 
         with torch.no_grad():
             kl = (ratio - 1 - log_ratio).mean()  # Schulman's k3: never negative
             clip_fraction = ((ratio - 1).abs() > self.config.clip).float().mean()
             stats = torch.stack((policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction))
-        return gradients, stats
+        return gradients, torch.cat((stats, of_hands))
 
 
 def _normalize(shards: list[Tensor], everywhere: Tensor) -> list[Tensor]:

@@ -85,7 +85,8 @@ class Experience:
     observations : int8[T * B, F]
         Of all decisions; ``rows`` says which are the learner's.
     hidden_sets : int64[T * B, H]
-        Card sets that the critic sees beside the observation; see ``hidden_set_count``.
+        Card sets that the critic sees beside the observation, see ``hidden_set_count``; the
+        others' hands also where they are to be predicted.
     legal_sets, cards : int64[T * B]
     log_probabilities, values, advantages : float32[T * B]
         Without a critic the values are 0 and the advantages are the returns.
@@ -144,10 +145,13 @@ class ShardRollout:
         # With lambda 1 and no critic's values they are the Monte Carlo returns.
         self._gae_lambda = 1.0 if config.algorithm == "dmc" else config.ppo.gae_lambda
         shape = (self.num_plies, self.num_tables)
-        features = layout_for(rules).size
+        self._observation = config.network.observation
+        features = layout_for(rules, kind=self._observation).size
         self._solver = EndingSolver() if config.rollout.exact_endings else None
         self.observations = np.zeros((*shape, features), np.int8)
-        self.hidden_sets = np.zeros((*shape, hidden_set_count(config, rules)), np.int64)
+        predicted = rules.seats - 1 if config.network.predicts_hands else 0
+        sets = max(hidden_set_count(config, rules), predicted)
+        self.hidden_sets = np.zeros((*shape, sets), np.int64)
         self.legal_sets = np.zeros(shape, np.int64)
         self.cards = np.zeros(shape, np.int64)
         self.seats = np.zeros(shape, np.int8)
@@ -160,7 +164,13 @@ class ShardRollout:
     def _new_table(self, update: int, deal: int) -> BatchTable:
         """Tables at a deal of an update: the same decks whatever was played before."""
         first = (update * self.config.rollout.deals + deal) * self.num_tables
-        return BatchTable(self.num_tables, self.rules, self.deal_seed, first_deal=first)
+        return BatchTable(
+            self.num_tables,
+            self.rules,
+            self.deal_seed,
+            first_deal=first,
+            observation=self._observation,
+        )
 
     def collect(
         self,
@@ -226,7 +236,7 @@ class ShardRollout:
             self._look_behind(table, self.hidden_sets[ply])
 
     def _look_behind(self, table: BatchTable, hidden: npt.NDArray[np.int64]) -> None:
-        """Fill in what the critic sees and the seat to act does not, int64[B, H]."""
+        """Fill in what training knows and the seat to act does not, int64[B, H]."""
         states = table.states
         rows = np.arange(self.num_tables)
         others = self.rules.seats - 1

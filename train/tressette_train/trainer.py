@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from tressette_agents.hand_head import HandSpec
+from tressette_agents.history_trunk import history_parts
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec
 from tressette_agents.policy_file import load_policy, save_policy
 from tressette_agents.suit_trunk import suit_parts
@@ -75,15 +77,21 @@ class _Silent:
 def make_network(config: TrainConfig) -> ActorCritic:
     """Return the network of a config with its first weights, decided by the seed."""
     rules = get_rules(config.rules)
-    layout, kind = layout_for(rules), config.network.kind
+    layout, kind = layout_for(rules, kind=config.network.observation), config.network.kind
     suits = suit_parts(layout) if kind == "suit_shared" else ()
-    spec = NetworkSpec(layout.size, tuple(config.network.hidden), kind, suits)
+    history = history_parts(layout) if kind == "history" else None
+    spec = NetworkSpec(layout.size, tuple(config.network.hidden), kind, suits, history)
     hidden_inputs = NUM_CARDS * hidden_set_count(config, rules)
     critic = None
     if config.algorithm == "ppo":
         critic = CriticSpec(tuple(config.critic.hidden), hidden_inputs)
+    hands = None
+    if config.network.predicts_hands:
+        hands = HandSpec(rules.seats - 1, layout["unseen"].start)
     generator = torch.Generator().manual_seed(stream_seed(config.seed, _WEIGHTS, 0, 0))
-    return ActorCritic(spec, critic, generator, in_bfloat16=config.precision == "bfloat16")
+    return ActorCritic(
+        spec, critic, generator, in_bfloat16=config.precision == "bfloat16", hands=hands
+    )
 
 
 def make_learner(config: TrainConfig, network: ActorCritic, ranks: Ranks | None = None) -> Learner:
@@ -123,7 +131,7 @@ class Trainer:
         self.folder = folder
         self.display: Display = display or _Silent()
         self.rules = get_rules(config.rules)
-        self.layout = layout_for(self.rules)
+        self.layout = layout_for(self.rules, kind=config.network.observation)
         self.pool = OpponentPool.for_rules(config.opponents, self.rules)
         self.network = make_network(config)
         self.learner = make_learner(config, self.network, self.ranks)
