@@ -318,6 +318,13 @@ class TrainConfig(_Section):
         description="how the hidden layers multiply while training; bfloat16 is quicker on "
         "processors that can, and rounds more",
     )
+    warm_start: Annotated[str, Field(max_length=_MAX_SPEC)] | None = Field(
+        default=None,
+        description="agent whose cards the policy learns first, by spec, as flat:worlds=40",
+    )
+    warm_start_updates: int = Field(
+        default=25, ge=1, le=_MANY, description="updates in which it does"
+    )
     rollout: RolloutConfig = RolloutConfig()
     reward: RewardConfig = RewardConfig()
     network: NetworkConfig = NetworkConfig()
@@ -333,6 +340,13 @@ class TrainConfig(_Section):
     @classmethod
     def _check_rules(cls, rules: str) -> str:
         return get_rules(rules).name
+
+    @field_validator("warm_start")
+    @classmethod
+    def _check_warm_start(cls, spec: str | None) -> str | None:
+        if spec is not None:
+            _check_installed(spec)
+        return spec
 
     @field_validator("torch_threads", mode="before")
     @classmethod
@@ -354,6 +368,8 @@ class TrainConfig(_Section):
                 f"{name}: expected no settings of algorithm: {_SECTION_OF[name]} with "
                 f"algorithm: {self.algorithm}"
             )
+        if self.algorithm == "dmc" and self.network.predicts_hands:
+            raise ValueError("network.predicts_hands: expected algorithm: ppo, got dmc")
         return self
 
     @model_serializer(mode="wrap")

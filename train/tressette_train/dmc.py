@@ -77,6 +77,8 @@ class Dmc(Learner):
         workers: ShardWorkers,
         progress: float,
         seeds: list[int],
+        *,
+        imitates: bool = False,
     ) -> DmcStats:
         """See ``Learner.update``."""
         learning_rate = self.set_learning_rate(progress)

@@ -87,6 +87,8 @@ class Learner(ABC):
         workers: ShardWorkers,
         progress: float,
         seeds: list[int],
+        *,
+        imitates: bool = False,
     ) -> Stats:
         """Improve the network with one rollout.
 
@@ -99,6 +101,9 @@ class Learner(ABC):
             Share of the budget used, 0 to 1: where what moves over the budget is.
         seeds : list of int
             For each shard, what draws the order of its decisions.
+        imitates : bool
+            Whether a teacher has played, whose cards are to become the likely ones; an algorithm
+            that learns what cards are worth learns that from anybody's.
 
         Raises
         ------

@@ -86,7 +86,8 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "losses/policy",
-        "-mean min(r A, clip(r, 1 - e, 1 + e) A), r the ratio of new to old probability",
+        "-mean min(r A, clip(r, 1 - e, 1 + e) A), r the ratio of new to old probability; while a "
+        "warm start lasts -mean log p of the cards played",
         "normalised advantage",
         "slightly negative; its size says little",
     ),

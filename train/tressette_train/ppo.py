@@ -113,6 +113,8 @@ class Ppo(Learner):
         workers: ShardWorkers,
         progress: float,
         seeds: list[int],
+        *,
+        imitates: bool = False,
     ) -> UpdateStats:
         """See ``Learner.update``."""
         learning_rate = self.set_learning_rate(progress)
@@ -125,7 +127,12 @@ class Ppo(Learner):
 
         def gradients(shard: int, chosen: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
             return self.gradients(
-                experiences[shard], chosen, normalized[shard], magnets[shard], entropy_weight
+                experiences[shard],
+                chosen,
+                normalized[shard],
+                magnets[shard],
+                entropy_weight,
+                imitates=imitates,
             )
 
         means, norm = self.descend(experiences, workers, seeds, gradients)
@@ -164,6 +171,8 @@ class Ppo(Learner):
         advantages: Tensor,
         magnet_logits: Tensor | None,
         entropy_weight: float,
+        *,
+        imitates: bool = False,
     ) -> tuple[tuple[Tensor, ...], Tensor]:
         """Gradients of the loss on some of a shard's decisions; changes nothing.
 
@@ -177,6 +186,8 @@ class Ppo(Learner):
         magnet_logits : float32[N, A], optional
             The magnet's, for the shard's decisions in order.
         entropy_weight : float
+        imitates : bool
+            Whether the loss is the cross-entropy of the cards played, with the critic's.
 
         Returns
         -------
@@ -203,12 +214,14 @@ class Ppo(Learner):
         ratio = log_ratio.exp()
         clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
         policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
+        if imitates:
+            policy_loss, entropy_weight = -log_probabilities.mean(), 0.0
         value_loss = 0.5 * (values - targets).square().mean()
         probabilities = masked.softmax(1)
         entropy = -(probabilities * all_log_probabilities).sum(1).mean()
         loss = policy_loss + self.config.value_weight * value_loss - entropy_weight * entropy
         magnet_kl = torch.zeros(())
-        if magnet_logits is not None:
+        if magnet_logits is not None and not imitates:
             magnet = mask_logits(magnet_logits[chosen], masks).log_softmax(1)
             magnet_kl = (probabilities * (all_log_probabilities - magnet)).sum(1).mean()
             loss = loss + self.config.magnet * magnet_kl

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tressette_agents.networks import ActorCritic
+from tressette_agents.networks import ActorCritic, mask_logits
 from tressette_agents.sampling import draw_cards
 from tressette_agents.solver import EndingSolver
 from tressette_env.asking import ask
@@ -24,6 +24,7 @@ from tressette_env.batch import BatchTable
 from tressette_env.batch_views import masks_of, sides_of
 from tressette_env.cards import NUM_CARDS
 from tressette_env.observation import layout_for
+from tressette_env.policies import Agent
 from tressette_env.randomness import MAX_SEED
 from tressette_env.rulesets import RuleSet
 from tressette_train.advantages import generalized_advantages
@@ -178,6 +179,7 @@ class ShardRollout:
         groups: list[Group],
         update: int,
         choose: Choose = draw_cards,
+        teacher: Agent | None = None,
     ) -> Experience:
         """Play the deals of an update.
 
@@ -190,6 +192,8 @@ class ShardRollout:
             Number of the update; draws decks, cards and the opponents' dice.
         choose : callable
             How the learner and its snapshots choose cards.
+        teacher : Agent, optional
+            Plays in the learner's place; the log-probabilities are the learner's, of those cards.
 
         Returns
         -------
@@ -199,7 +203,7 @@ class ShardRollout:
         Raises
         ------
         AgentFailedError
-            If an opponent raises, or plays a card that it may not.
+            If an opponent or the teacher raises, or plays a card that it may not.
         """
         points = np.random.default_rng(stream_seed(self.config.seed, _CARDS, update, self.shard))
         dice = np.random.default_rng(stream_seed(self.config.seed, _DICE, update, self.shard))
@@ -211,7 +215,8 @@ class ShardRollout:
                 if ply % self.deal_plies == 0:
                     table = self._new_table(update, ply // self.deal_plies)
                 self._observe(table, ply, learner_side)
-                self._choose_for_learner(network, ply, points, choose)
+                chosen = choose if teacher is None else self._choice_of(teacher, table, ply, dice)
+                self._choose_for_learner(network, ply, points, chosen)
                 for group in groups:
                     if group.opponent is not None:
                         self._choose_for_opponent(group, table, ply, points, dice, choose)
@@ -262,6 +267,26 @@ class ShardRollout:
             logits.numpy(), self.legal_sets[ply, rows], points.random(len(rows))
         )
         self.values[ply, rows] = values.numpy()
+
+    def _choice_of(
+        self, teacher: Agent, table: BatchTable, ply: int, dice: np.random.Generator
+    ) -> Choose:
+        """Return the choice of the cards that an agent plays in the learner's place."""
+        rows = np.flatnonzero(self.is_learner[ply])
+        seeds = dice.integers(0, MAX_SEED, len(rows), np.int64, endpoint=True)
+        cards = ask(teacher, table.views()[rows], self.rules, seeds)
+
+        def choose(
+            logits: npt.NDArray[np.float32],
+            legal_sets: npt.NDArray[np.int64],
+            points: npt.NDArray[np.float64],
+        ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+            masked = mask_logits(
+                torch.from_numpy(logits), mask_tensor(torch.from_numpy(legal_sets))
+            )
+            return cards, masked.log_softmax(1).numpy()[np.arange(len(cards)), cards]
+
+        return choose
 
     def _choose_for_opponent(
         self,

@@ -21,6 +21,7 @@ from tressette_agents.suit_trunk import suit_parts
 from tressette_env.cards import NUM_CARDS
 from tressette_env.errors import PolicyFileError
 from tressette_env.observation import layout_for
+from tressette_env.policies import Agent, as_agent
 from tressette_env.rulesets import get_rules
 from tressette_train import checkpoint as checkpoints
 from tressette_train.checkpoint import Counters
@@ -135,6 +136,9 @@ class Trainer:
         self.pool = OpponentPool.for_rules(config.opponents, self.rules)
         self.network = make_network(config)
         self.learner = make_learner(config, self.network, self.ranks)
+        self.teacher = None if config.warm_start is None else as_agent(config.warm_start)
+        if self.teacher is not None:
+            self.teacher.check_rules(self.rules)
         self.shards = [
             ShardRollout(config, self.rules, shard) for shard in self.ranks.share(config.shards)
         ]
@@ -179,6 +183,11 @@ class Trainer:
     def _progress(self) -> float:
         """Share of the budget of decisions that is used up."""
         return self.counters.decisions / self.config.decisions
+
+    @property
+    def _teacher_now(self) -> Agent | None:
+        """The agent of a warm start, while it lasts."""
+        return self.teacher if self.counters.update < self.config.warm_start_updates else None
 
     @property
     def is_finished(self) -> bool:
@@ -419,7 +428,7 @@ class Trainer:
 
         def collect(part: tuple[ShardRollout, list[Group]]) -> Experience:
             shard, seated = part
-            return shard.collect(self.network, seated, update, choose)
+            return shard.collect(self.network, seated, update, choose, self._teacher_now)
 
         return workers.map(collect, zip(self.shards, groups, strict=True))
 
@@ -428,7 +437,13 @@ class Trainer:
         update = self.counters.update
         seeds = [stream_seed(self.config.seed, _ORDER, update, one.shard) for one in self.shards]
         try:
-            return self.learner.update(experiences, workers, self._progress, seeds)
+            return self.learner.update(
+                experiences,
+                workers,
+                self._progress,
+                seeds,
+                imitates=self._teacher_now is not None,
+            )
         except DivergedError as error:
             raise DivergedError(
                 f"training stopped in update {update + 1}: {error}; the policy and checkpoint of "
