@@ -170,9 +170,9 @@ def test_every_update_has_deals_seats_dice_and_an_order_of_its_own(
         drawn["deals"] += [row.tobytes() for row in self.observations[0]]
         return found
 
-    def updated(self: Ppo, *arguments: Any) -> UpdateStats:
+    def updated(self: Ppo, *arguments: Any, **options: bool) -> UpdateStats:
         drawn["order"] += arguments[-1]
-        return update(self, *arguments)
+        return update(self, *arguments, **options)
 
     def seated(self: OpponentPool, num_tables: int, seed: int) -> list[Group]:
         drawn["seats"].append(seed)
@@ -249,10 +249,8 @@ class Experiences:
         self.counters: list[Counters] = []
         collect = ShardRollout.collect
 
-        def collected(
-            shard: ShardRollout, network: Any, groups: Any, update: int, choose: Any
-        ) -> Experience:
-            found = collect(shard, network, groups, update, choose)
+        def collected(shard: ShardRollout, network: Any, groups: Any, *others: Any) -> Experience:
+            found = collect(shard, network, groups, *others)
             sides = np.full(shard.num_tables, -1)
             names = np.full(shard.num_tables, "self", object)
             for group in groups:
