@@ -213,7 +213,7 @@ def test_training_rows_are_the_trainers_loop_and_its_arithmetic(
             play = row.start(stack)
             play(1)
             before = dict(work)
-            assert play(2) == 2 * row.tables * RULES.deck_size
+            assert play(2) == 2 * row.tables * RULES.stock_size  # deals end with the stock
             counts.append({name: work[name] - before[name] for name in work})
     trained, alone = counts
     assert trained["forward"] == pytest.approx(alone["forward"], rel=0.02)
