@@ -52,7 +52,8 @@ def test_eval_prints_one_json_object(
     printed = capsys.readouterr()
     assert printed.err == ""
     content = json.loads(printed.out)
-    assert set(content) == {"results", "versions"}
+    assert set(content) == {"deal_set", "until", "results", "versions"}
+    assert content["deal_set"] is content["until"] is None
     assert set(content["versions"]) == {"tressette", "observation", "numpy", "python"}
     pairs = [(result["agent"], result["opponent"]) for result in content["results"]]
     assert pairs == [("greedy", "random"), ("greedy", "greedy"), ("random", "greedy")]
@@ -175,6 +176,18 @@ def test_a_long_agent_name_is_shown_whole(tmp_path: Path) -> None:
         (["eval", "greedy", "random", "--deals", "some"], ["--deals"]),
         (["eval", "greedy", "random", "--seed", "-1"], ["seed", "got -1"]),
         (["eval", "greedy", "random", "--sed", "1"], ["--sed"]),
+        (["eval", "greedy", "random", "--out", "/"], ["--out: / cannot be written"]),
+        (["eval", "greedy", "random", "--deal-set", "NOPE"], ["'NOPE'", "playmore-2000-v1"]),
+        (
+            ["eval", "greedy", "random", "--deal-set", "playmore-2000-v1", "--seed", "0"],
+            ["--deal-set fixes", "leave out --seed"],
+        ),
+        (["eval", "greedy", "random", "--until", "0"], ["until: expected a number", "got 0"]),
+        (["eval", "greedy", "random", "--workers", "0"], ["workers: expected an integer from 1"]),
+        (["eval", "greedy", "random", "--record", "/"], ["record /: cannot be read and written"]),
+        (["eval", "--ladder", "--workers", "2"], ["--workers does not go with --ladder"]),
+        (["eval", "--ladder", "--out", "x"], ["--out does not go with --ladder"]),
+        (["compare", "no.json", "no.json"], ["no.json: cannot be read (No such file"]),
         (["evla", "greedy", "random"], ["evla", "eval"]),
         (["play", "--against", "gredy"], ["did you mean 'greedy'?"]),
         (["play", "--seat", "2"], ["seat: expected 0 to 1", "got 2"]),

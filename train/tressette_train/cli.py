@@ -121,8 +121,25 @@ def evaluate(
         int | None,
         typer.Option(help="With --ladder: for pairings of pimc.  [as --deals]"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the deals and of the agents' dice.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the deals and of the agents' dice.  [0]")
+    ] = None,
+    deal_set: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Fixed deals, as playmore-2000-v1: house and seed, too."),
+    ] = None,
+    until: Annotated[
+        float | None,
+        typer.Option(help="Stop when margins are known to +- so many thirds; --deals at most."),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that play.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Keep finished deals here; the same command goes on.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write every deal into this file, for tressette compare.")
+    ] = None,
     ladder: Annotated[
         bool, typer.Option("--ladder", help="The kit's agents (or those given) as a ladder.")
     ] = False,
@@ -134,19 +151,41 @@ def evaluate(
     from tressette_train import evaluate_command
 
     if ladder:
-        evaluate_command.run_ladder(agents or [], rules, deals, slow_deals, seed, as_json, write)
+        options = {"--deal-set": deal_set, "--until": until, "--record": record, "--out": out}
+        options["--workers"] = None if workers == 1 else workers
+        for option, value in options.items():
+            if value is not None:
+                raise typer.BadParameter(f"{option} does not go with --ladder")
+        evaluate_command.run_ladder(
+            agents or [], rules, deals, slow_deals, seed or 0, as_json, write
+        )
         return
     if slow_deals is not None:
         raise typer.BadParameter("--slow-deals goes with --ladder")
     if write is not None:
         raise typer.BadParameter("--write goes with --ladder")
+    what = evaluate_command.choose_deals(rules, deals, seed, deal_set)
     evaluate_command.run(
-        agents or [],
-        "playmore" if rules is None else rules,
-        2000 if deals is None else deals,
-        seed,
-        as_json,
+        agents or [], what, as_json, until=until, workers=workers, out=out, record=record
     )
+
+
+@app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A.json", help="Written by tressette eval --out.")],
+    b: Annotated[Path, typer.Argument(metavar="B.json", help="On the same deals.")],
+    agent: Annotated[
+        str | None, typer.Option(help="Spec in A.json.  [the one that is not in B.json]")
+    ] = None,
+    agent_b: Annotated[
+        str | None, typer.Option(help="Spec in B.json.  [as --agent, or not in A.json]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Say whether an agent has become better, deal by deal; exit code 1 if it is worse."""
+    from tressette_train import compare_command
+
+    return compare_command.run(a, b, agent, agent_b, as_json)
 
 
 @app.command()
@@ -169,6 +208,23 @@ def exploit(
     from tressette_train.exploit import command
 
     command.run(agent, equilibrium, rules, samples, until, as_json)
+
+
+@app.command()
+def blunders(
+    agent: Annotated[str, typer.Argument(help="Spec of an agent, like greedy.")],
+    against: Annotated[
+        str | None, typer.Option(help="Spec of the agent in the other seat.  [the same]")
+    ] = None,
+    rules: Annotated[str, typer.Option(help="Rule set preset of two seats.")] = "playmore",
+    deals: Annotated[int, typer.Option(help="Shuffles, each played in both seatings.")] = 500,
+    seed: Annotated[int, typer.Option(help="Seed of the deals and of the agents' dice.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure what an agent gives away in endings, against exact play."""
+    from tressette_train import blunders_command
+
+    blunders_command.run(agent, against, rules, deals, seed, as_json)
 
 
 @app.command()
@@ -229,6 +285,22 @@ def export(
     from tressette_train import export_command
 
     export_command.run(policy, onnx)
+
+
+@app.command()
+def report(
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS.json", help="Written by tressette eval --out.")
+    ],
+    out: Annotated[Path, typer.Option(help="The HTML page to write.")],
+    runs: Annotated[
+        list[Path] | None, typer.Option(metavar="RUN", help="Run folder; may be given again.")
+    ] = None,
+) -> None:
+    """Write a page about results: margins, ratings, learning curves, the worst deals."""
+    from tressette_train.report import command
+
+    command.run(results, runs or [], out)
 
 
 @app.command()

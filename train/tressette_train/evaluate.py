@@ -7,13 +7,16 @@ of the cards and of the first lead falls on both agents alike.
 from __future__ import annotations
 
 import itertools
+import math
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import tressette_env
 from tressette_env.asking import failure_text
@@ -22,8 +25,12 @@ from tressette_env.observation import OBSERVATION_VERSION
 from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent
 from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet, get_rules
-from tressette_train.intervals import Interval, mean_interval
+from tressette_train.chunks import Chunk, Player, cut, looks
+from tressette_train.eval_record import DealsRecord
+from tressette_train.eval_workers import EvalWorkers
+from tressette_train.intervals import mean_sequence
 from tressette_train.match_play import PairedDeals, play_pairing
+from tressette_train.pairing_result import PairingResult, summarise
 
 __all__ = [
     "MAX_DEALS",
@@ -37,82 +44,7 @@ __all__ = [
 ]
 
 MAX_DEALS = 100_000_000  # of a pairing: days of playing, and gigabytes of margins
-
-
-@dataclass(frozen=True)
-class PairingResult:
-    """How ``agent`` did against ``opponent``; every margin and rate is the agent's.
-
-    Attributes
-    ----------
-    agent, opponent : str
-        Specs.
-    agent_cheats, opponent_cheats : bool
-        Whether it was shown hidden cards: the margin is a bound then, and no comparison.
-    rules : str
-        Name of the rule set.
-    deals : int
-        Shuffles, each played in both seatings.
-    seed : int
-    unit : {"points", "thirds"}
-        The house's own scoring.
-    margin_thirds : Interval
-        Thirds a deal more than the opponent, mean over pairs.
-    margin_house : Interval
-        The same in the house's unit; where less wins (R19), more is better here, too.
-    win_rate : Interval
-        Share of deals won by the house's scoring; a level deal counts half.
-    margin_thirds_by_seat, win_rate_by_seat : tuple of (float, float)
-        On side 0 (seat 0, with four seats also seat 2), and on side 1.
-    margin_thirds_by_lead, win_rate_by_lead : tuple of (float, float)
-        When the agent's side led the first trick, and when the opponent's did.
-    paired : PairedDeals
-        Every deal.
-    """
-
-    agent: str
-    opponent: str
-    agent_cheats: bool
-    opponent_cheats: bool
-    rules: str
-    deals: int
-    seed: int
-    unit: str
-    margin_thirds: Interval
-    margin_house: Interval
-    win_rate: Interval
-    margin_thirds_by_seat: tuple[float, float]
-    win_rate_by_seat: tuple[float, float]
-    margin_thirds_by_lead: tuple[float, float]
-    win_rate_by_lead: tuple[float, float]
-    paired: PairedDeals
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the result as plain numbers and text, without the single deals."""
-        return {
-            "agent": self.agent,
-            "opponent": self.opponent,
-            "agent_cheats": self.agent_cheats,
-            "opponent_cheats": self.opponent_cheats,
-            "rules": self.rules,
-            "deals": self.deals,
-            "seed": self.seed,
-            "margin_thirds": self.margin_thirds.mean,
-            "ci95": self.margin_thirds.ends,
-            "unit": self.unit,
-            "margin_house": self.margin_house.mean,
-            "margin_house_ci95": self.margin_house.ends,
-            "win_rate": self.win_rate.mean,
-            "win_rate_ci95": self.win_rate.ends,
-            "margin_thirds_by_seat": list(self.margin_thirds_by_seat),
-            "win_rate_by_seat": list(self.win_rate_by_seat),
-            "margin_thirds_by_lead": _by_lead(self.margin_thirds_by_lead),
-            "win_rate_by_lead": _by_lead(self.win_rate_by_lead),
-        }
-
-
-def _by_lead(values: tuple[float, float]) -> dict[str, float]:
-    return {"agent": values[0], "opponent": values[1]}
+MAX_WORKERS = 256
 
 
 def evaluate(
@@ -121,6 +53,9 @@ def evaluate(
     deals: int = 2000,
     seed: int = 0,
     *,
+    until: float | None = None,
+    workers: int = 1,
+    record: Path | None = None,
     batch_size: int = 4096,
     on_progress: Callable[[int], None] | None = None,
     on_result: Callable[[PairingResult], None] | None = None,
@@ -136,8 +71,17 @@ def evaluate(
         Shuffles, at least 2; each is played in both seatings.
     seed : int
         0 to 2**63 - 1; the same seed gives the same result.
+    until : float, optional
+        Stop as soon as every pairing's ``margin_thirds`` is known to plus or minus so much;
+        ``deals`` is the most then. The intervals are made for repeated looks.
+    workers : int
+        Processes that play; each makes its own agents from their specs. If an agent is an object,
+        all is played here.
+    record : Path, optional
+        File of finished deals, for agents that are specs: what is in it is not played again.
     batch_size : int
-        Deals that advance together; the result does not depend on it.
+        Deals that advance together, and that a process plays at once; the result does not depend
+        on it.
     on_progress : callable, optional
         Called with the number of cards played since the last call; ``cards_to_play`` in all.
     on_result : callable, optional
@@ -155,6 +99,8 @@ def evaluate(
         If an argument is out of range, or an agent does not exist or does not play the rules.
     AgentFailedError
         If an agent raises, or plays a card that it may not.
+    DealsRecordError
+        If the record is damaged, or that of something else.
     """
     house = get_rules(rules)
     is_list = isinstance(agents, Iterable) and not isinstance(agents, str | bytes)
@@ -162,65 +108,114 @@ def evaluate(
         raise OptionError(f"agents: expected at least two, got {_shown(agents)}")
     check_deals(deals)
     _check_count(batch_size, "batch_size", 1)
+    _check_count(workers, "workers", 1, MAX_WORKERS)
     check_seed(seed)
+    if until is not None and not (isinstance(until, int | float) and 0 < until < math.inf):
+        raise OptionError(f"until: expected a number of thirds above 0, got {shown(until)}")
+    specs = [agent for agent in agents if isinstance(agent, str)]
+    if record is not None and len(specs) < len(agents):
+        raise OptionError("record: expected agents as specs, got an object; leave out record")
     made = [as_agent(agent, may_cheat=True) for agent in agents]
     for agent in made:
         check_rules(agent, house)
-    results = []
-    for first, second in itertools.combinations(made, 2):
-        paired = play_pairing(
-            first,
-            second,
-            house,
-            int(deals),
-            seed,
-            batch_size=batch_size,
-            on_progress=on_progress,
+    pairs = list(itertools.combinations(made, 2))
+    with ExitStack() as open_until_the_end:
+        play: Player = _PlayHere(pairs, house, seed)
+        if workers > 1 and len(specs) == len(agents):
+            named = list(itertools.combinations(specs, 2))
+            play = open_until_the_end.enter_context(EvalWorkers(named, house, seed, workers))
+        if record is not None:
+            kept = DealsRecord(record, specs, house, seed, versions())
+            play = open_until_the_end.enter_context(kept).around(play)
+        return _Evaluation(pairs, house, seed, until, on_result or (lambda result: None)).run(
+            play, int(deals), batch_size, on_progress or (lambda cards: None)
         )
-        results.append(summarise(first, second, house, seed, paired))
-        if on_result is not None:
-            on_result(results[-1])
-    return results
+
+
+@dataclass(frozen=True)
+class _PlayHere:
+    """The ``Player`` that needs no other process."""
+
+    pairs: Sequence[tuple[Agent, Agent]]
+    rules: RuleSet
+    seed: int
+
+    def __call__(
+        self, chunks: Sequence[Chunk], on_progress: Callable[[int], None]
+    ) -> Iterator[tuple[Chunk, PairedDeals]]:
+        for chunk in chunks:
+            count = chunk.stop - chunk.start
+            yield (
+                chunk,
+                play_pairing(
+                    *self.pairs[chunk.pairing],
+                    self.rules,
+                    count,
+                    self.seed,
+                    first_deal=chunk.start,
+                    batch_size=count,
+                    on_progress=on_progress,
+                ),
+            )
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """What is measured, and who is told."""
+
+    pairs: Sequence[tuple[Agent, Agent]]
+    rules: RuleSet
+    seed: int
+    until: float | None
+    on_result: Callable[[PairingResult], None]
+
+    def run(
+        self, play: Player, deals: int, batch_size: int, on_progress: Callable[[int], None]
+    ) -> list[PairingResult]:
+        """Play up to so many deals, and return every pairing's result."""
+        played: list[dict[int, PairedDeals]] = [{} for _ in self.pairs]
+        results: list[PairingResult] = []
+        start = 0
+        for stop in [deals] if self.until is None else looks(deals):
+            chunks = cut(len(self.pairs), start, stop, batch_size)
+            left = Counter(chunk.pairing for chunk in chunks)
+            for chunk, paired in play(chunks, on_progress):
+                played[chunk.pairing][chunk.start] = paired
+                left[chunk.pairing] -= 1
+                # In their order, whatever is finished first.
+                while self.until is None and len(results) < len(played) and not left[len(results)]:
+                    self._add(results, played)
+            if self.until is not None and self._is_known(played, self.until):
+                break
+            start = stop
+        while len(results) < len(played):
+            self._add(results, played)
+        return results
+
+    def _is_known(self, played: list[dict[int, PairedDeals]], until: float) -> bool:
+        """Whether every pairing's margin is known to plus or minus ``until``, for this look too."""
+        margins = [mean_sequence(_joined(parts).margins_thirds.mean(1)) for parts in played]
+        return all(margin.half_width <= until for margin in margins)
+
+    def _add(self, results: list[PairingResult], played: list[dict[int, PairedDeals]]) -> None:
+        """Add the next pairing's result, and tell it."""
+        number = len(results)
+        paired = _joined(played[number])
+        is_repeated = self.until is not None
+        results.append(
+            summarise(*self.pairs[number], self.rules, self.seed, paired, repeated=is_repeated)
+        )
+        self.on_result(results[-1])
+
+
+def _joined(parts: dict[int, PairedDeals]) -> PairedDeals:
+    return PairedDeals.join([parts[start] for start in sorted(parts)])
 
 
 def cards_to_play(num_agents: int, rules: RuleSet, deals: int) -> int:
     """Cards that ``evaluate`` plays in all, for a progress bar."""
     pairings = num_agents * (num_agents - 1) // 2
     return pairings * deals * 2 * rules.deck_size
-
-
-def summarise(
-    agent: Agent, opponent: Agent, rules: RuleSet, seed: int, paired: PairedDeals
-) -> PairingResult:
-    """Means and intervals of a pairing's deals."""
-    won = (np.sign(paired.margins_house) + 1) / 2
-    return PairingResult(
-        agent=agent.spec,
-        opponent=opponent.spec,
-        agent_cheats=agent.cheats,
-        opponent_cheats=opponent.cheats,
-        rules=rules.name,
-        deals=len(won),
-        seed=seed,
-        unit=rules.scoring,
-        margin_thirds=mean_interval(paired.margins_thirds.mean(1)),
-        margin_house=mean_interval(paired.margins_house.mean(1)),
-        win_rate=mean_interval(won.mean(1)),
-        margin_thirds_by_seat=_columns(paired.margins_thirds),
-        win_rate_by_seat=_columns(won),
-        margin_thirds_by_lead=_split(paired.margins_thirds, paired.leads),
-        win_rate_by_lead=_split(won, paired.leads),
-        paired=paired,
-    )
-
-
-def _columns(values: npt.NDArray[Any]) -> tuple[float, float]:
-    return float(values[:, 0].mean()), float(values[:, 1].mean())
-
-
-def _split(values: npt.NDArray[Any], where: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    # Each deal has the agent lead in exactly one of its seatings: neither part is ever empty.
-    return float(values[where].mean()), float(values[~where].mean())
 
 
 def versions() -> dict[str, Any]:

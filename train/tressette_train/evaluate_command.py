@@ -8,6 +8,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from tressette_env.errors import OptionError, shown
 from tressette_env.rulesets import RuleSet, get_rules
+from tressette_train.deal_sets import get_deal_set
 from tressette_train.evaluate import PairingResult, cards_to_play, check_deals, evaluate, versions
 from tressette_train.ladder import (
     HOUSES,
@@ -27,31 +29,127 @@ from tressette_train.ladder import (
     ladder_page,
 )
 from tressette_train.output_file import check_output, write_output
+from tressette_train.results_file import to_bytes
 from tressette_train.tables import results_table
 
-__all__ = ["results_json", "run", "run_ladder"]
+__all__ = ["Deals", "choose_deals", "results_json", "run", "run_ladder"]
 
 
-def run(agents: Sequence[str], rules: str, deals: int, seed: int, as_json: bool) -> None:
-    """Evaluate the agents and print what came out: one JSON object, or a table.
+@dataclass(frozen=True)
+class Deals:
+    """What is to be played: deals 0 to ``deals - 1`` of a seed, and their name if they have one."""
 
-    What was finished is printed, too, if Ctrl-C or an agent that fails ends it.
+    rules: str = "playmore"
+    deals: int = 2000
+    seed: int = 0
+    deal_set: str | None = None
+
+    @property
+    def options(self) -> list[str]:
+        """On the command line."""
+        if self.deal_set is not None:
+            return ["--deal-set", self.deal_set]
+        return ["--rules", self.rules, "--deals", str(self.deals), "--seed", str(self.seed)]
+
+
+_BATCH = 64  # deals that are played, recorded and given to a process at once
+
+
+def choose_deals(
+    rules: str | None, deals: int | None, seed: int | None, deal_set: str | None
+) -> Deals:
+    """Put together what the command line says of the deals, and what it leaves to the defaults.
 
     Raises
     ------
     TressetteError
-        As ``evaluate``.
+        If a deal set is named that does not exist, or together with what it fixes.
     """
-    total = cards_to_play(len(agents), get_rules(rules), deals)
+    given = {"--rules": rules, "--deals": deals, "--seed": seed}
+    named = [option for option, value in given.items() if value is not None]
+    if deal_set is None:
+        chosen = {option[2:]: given[option] for option in named}
+        return Deals(**chosen)  # type: ignore[arg-type]
+    if named:
+        raise OptionError(
+            f"--deal-set fixes the house, the deals and the seed: leave out {' and '.join(named)}, "
+            "or leave out --deal-set"
+        )
+    found = get_deal_set(deal_set)
+    return Deals(found.rules, found.deals, found.seed, found.name)
+
+
+def run(
+    agents: Sequence[str],
+    what: Deals,
+    as_json: bool,
+    *,
+    until: float | None = None,
+    workers: int = 1,
+    out: Path | None = None,
+    record: Path | None = None,
+) -> None:
+    """Evaluate the agents and print what came out: one JSON object, or a table.
+
+    What was finished is printed, too, if Ctrl-C or an agent that fails ends it; the file of results
+    is then left alone.
+
+    Parameters
+    ----------
+    agents : sequence of str
+    what : Deals
+    as_json : bool
+    until, workers, record
+        As for ``evaluate``.
+    out : Path, optional
+        File for every deal; another file there is replaced.
+
+    Raises
+    ------
+    TressetteError
+        As ``evaluate``, or if the file cannot be written.
+    """
+    if out is not None:
+        check_output("--out", out)
+    total = cards_to_play(len(agents), get_rules(what.rules), what.deals)
     finished: list[PairingResult] = []
     try:
         with _progress(total) as advance:
-            evaluate(agents, rules, deals, seed, on_progress=advance, on_result=finished.append)
+            evaluate(
+                agents,
+                what.rules,
+                what.deals,
+                what.seed,
+                until=until,
+                workers=workers,
+                record=record,
+                batch_size=_BATCH,
+                on_progress=advance,
+                on_result=finished.append,
+            )
+        if out is not None:
+            command = ["tressette", "eval", *agents, *what.options]
+            command += [] if until is None else ["--until", str(until)]
+            data = to_bytes(finished, shlex.join(command), what.deal_set)
+            write_output("--out", out, data, "the results are on standard output")
     finally:
         if finished and as_json:
-            print(results_json(finished))
+            print(results_json(finished, what.deal_set, until))
         elif finished:
+            if what.deal_set is not None:
+                print(f"deal set {what.deal_set}")
+            if until is not None:
+                print(_until_text(finished, what, until))
             Console().print(results_table(finished))
+
+
+def _until_text(results: Sequence[PairingResult], what: Deals, until: float) -> str:
+    """Say how far it came, and which intervals these are."""
+    widest = max(result.margin_thirds.half_width for result in results)
+    return (
+        f"until ±{until:g} thirds: {'' if widest <= until else 'not '}reached, ±{widest:.2f} after "
+        f"{results[0].deals} of at most {what.deals} deals; the intervals are for repeated looks"
+    )
 
 
 def run_ladder(
@@ -146,9 +244,16 @@ def _houses(rules: str | None) -> list[RuleSet]:
     return [get_rules(name) for name in names]
 
 
-def results_json(results: Sequence[PairingResult]) -> str:
+def results_json(
+    results: Sequence[PairingResult], deal_set: str | None = None, until: float | None = None
+) -> str:
     """Return the results and the versions they depend on as one JSON object."""
-    content = {"results": [result.to_json() for result in results], "versions": versions()}
+    content = {
+        "deal_set": deal_set,
+        "until": until,
+        "results": [result.to_json() for result in results],
+        "versions": versions(),
+    }
     return json.dumps(content, indent=2, allow_nan=False)
 
 

@@ -10,7 +10,7 @@ Shapes: D deals, B tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +53,15 @@ class PairedDeals:
     margins_house: npt.NDArray[np.int64]
     leads: npt.NDArray[np.bool_]
 
+    @classmethod
+    def join(cls, parts: Sequence[PairedDeals]) -> PairedDeals:
+        """Put parts one after another; at least one."""
+        return cls(
+            np.concatenate([part.margins_thirds for part in parts]),
+            np.concatenate([part.margins_house for part in parts]),
+            np.concatenate([part.leads for part in parts]),
+        )
+
 
 def side_seed(seed: int, side: int) -> int:
     """Seed of the dice of whoever plays a side.
@@ -70,10 +79,11 @@ def play_pairing(
     deals: int,
     seed: int,
     *,
+    first_deal: int = 0,
     batch_size: int = 4096,
     on_progress: Progress | None = None,
 ) -> PairedDeals:
-    """Play deals 0 to ``deals - 1`` of a seed in both seatings.
+    """Play deals ``first_deal`` to ``first_deal + deals - 1`` of a seed in both seatings.
 
     Parameters
     ----------
@@ -81,6 +91,7 @@ def play_pairing(
     rules : RuleSet
     deals : int
     seed : int
+    first_deal : int
     batch_size : int
         Deals that advance together; changes the time and the memory taken, never the result.
     on_progress : callable, optional
@@ -92,13 +103,12 @@ def play_pairing(
         If an agent raises, or plays a card that it may not.
     """
     pair = _Pairing(first, second, rules, seed, on_progress or (lambda cards: None))
-    chunks = [
-        pair.play(start, min(batch_size, deals - start)) for start in range(0, deals, batch_size)
-    ]
-    return PairedDeals(
-        np.concatenate([chunk.margins_thirds for chunk in chunks]),
-        np.concatenate([chunk.margins_house for chunk in chunks]),
-        np.concatenate([chunk.leads for chunk in chunks]),
+    end = first_deal + deals
+    return PairedDeals.join(
+        [
+            pair.play(start, min(batch_size, end - start))
+            for start in range(first_deal, end, batch_size)
+        ]
     )
 
 

@@ -1,0 +1,139 @@
+"""The command ``tressette blunders``: progress, and what was given away as text or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from tressette_env.card_notation import card_text
+from tressette_env.errors import RulesError
+from tressette_env.rulesets import RuleSet, get_rules
+from tressette_train.blunders import Blunders, cards_to_play, check_endings, find_blunders
+from tressette_train.evaluate import check_deals, versions
+from tressette_train.exploit.game import check_size
+from tressette_train.exploit.stock_losses import StockLosses, stock_losses
+
+__all__ = ["run"]
+
+
+def run(agent: str, against: str | None, rules: str, deals: int, seed: int, as_json: bool) -> None:
+    """Print what an agent gives away: one JSON object, or text.
+
+    Parameters
+    ----------
+    agent : str
+        Spec.
+    against : str, optional
+        Spec of the agent in the other seat; by default the same.
+    rules : str
+        Preset. With a reduced deck also what the agent gives away while the stock lasts.
+    deals, seed : int
+    as_json : bool
+
+    Raises
+    ------
+    TressetteError
+        As ``find_blunders`` and ``stock_losses``; nothing has been printed then.
+    """
+    house = get_rules(rules)
+    check_endings(house)
+    check_deals(deals, "--deals")
+    total = cards_to_play(house, deals, against is None)
+    with _progress() as show:
+        played = 0
+
+        def advance(cards: int) -> None:
+            nonlocal played
+            played += cards
+            show("playing", played / total)
+
+        found = find_blunders(agent, against, house, deals, seed, advance)
+        stock = stock_losses(agent, house, on_progress=show) if _is_small(house) else None
+    if as_json:
+        content = {**found.to_json(), "stock": _stock_json(stock), "versions": versions()}
+        print(json.dumps(content, indent=2, allow_nan=False))
+    else:
+        print("\n".join(_lines(found, stock)))
+
+
+def _is_small(rules: RuleSet) -> bool:
+    """Whether the whole game of the deck can be laid out."""
+    try:
+        check_size(rules)
+    except RulesError:
+        return False
+    return True
+
+
+def _stock_json(stock: StockLosses | None) -> dict[str, Any] | None:
+    if stock is None:
+        return None
+    return {
+        "loss_thirds": float(stock.by_trick.sum()),
+        "by_trick": stock.by_trick.tolist(),
+        "policy": "exact" if stock.samples is None else "estimated",
+        "samples": stock.samples,
+        "equilibrium_exploitability_thirds": stock.exploitability,
+    }
+
+
+def _lines(found: Blunders, stock: StockLosses | None) -> list[str]:
+    opponent = "itself" if found.opponent == found.agent else found.opponent
+    loss = found.per_ending
+    lines = [
+        f"{found.rules}: {found.agent} against {opponent}, {found.deals} deals of seed "
+        f"{found.seed}, in both seats",
+        f"given away with an empty stock: {loss.mean:.2f} thirds an ending "
+        f"({loss.low:.2f} to {loss.high:.2f}); nothing in {100 * found.perfect_endings:.1f} % of "
+        "endings",
+        "",
+        "cards left   thirds   95 % interval   decisions",
+    ]
+    for left in range(found.losses.shape[2], 0, -1):
+        each, rate = found.per_decision(left), 100 * found.blunder_rate(left)
+        ends = f"{each.low:.2f} to {each.high:.2f}"
+        lines.append(f"{left:10}   {each.mean:6.2f}   {ends:>13}   {rate:7.1f} %")
+    if found.worst:
+        lines += ["", "The dearest of them, each with the command that shows every card's worth:"]
+    for one in found.worst:
+        lines += [
+            f"  deal {one.deal}, seat {one.seat}, {one.cards_left} cards left: "
+            f"{card_text(one.card)} for {card_text(one.best)}, {one.loss_thirds} thirds",
+            f"    {one.position}",
+        ]
+    if stock is not None:
+        policy = "exact policy"
+        if stock.samples is not None:
+            policy = f"policy estimated from {stock.samples} cards a view"
+        lines += [
+            "",
+            f"given away while the stock lasts: {stock.by_trick.sum():.4f} thirds a deal, against "
+            f"an equilibrium of exploitability {stock.exploitability:.4f} ({policy})",
+        ]
+        lines += [f"  trick {trick}: {loss:.4f}" for trick, loss in enumerate(stock.by_trick, 1)]
+    return lines
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], None]]:
+    """Show a bar on standard error while the block runs, if that is a terminal."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("starting (the first run compiles for some seconds)", total=1.0)
+
+        def show(what: str, share: float) -> None:
+            bar.update(task, completed=share, description=what)
+
+        yield show

@@ -1,0 +1,59 @@
+"""Played deals as JSON values, and back with everything checked: rows of results and of records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tressette_env.errors import TressetteError, shown
+from tressette_env.rulesets import RuleSet
+from tressette_train.match_play import PairedDeals
+
+__all__ = ["ROWS", "RowsError", "rows_from_json", "rows_to_json"]
+
+ROWS = ("margins_thirds", "margins_house", "leads")
+
+
+class RowsError(TressetteError):
+    """Rows that cannot have been played; the message begins with the place, like ``leads[3]``."""
+
+
+def rows_to_json(paired: PairedDeals) -> dict[str, list[list[int | bool]]]:
+    """Return the deals as JSON values: two a deal, one for each seating."""
+    return {name: getattr(paired, name).tolist() for name in ROWS}
+
+
+def rows_from_json(values: dict[str, Any], deals: int, rules: RuleSet) -> PairedDeals:
+    """Read what ``rows_to_json`` has returned.
+
+    Raises
+    ------
+    RowsError
+        If the rows are not one for each deal, not two values of the type, or impossible.
+    """
+    total = rules.total_thirds
+    thirds = _read(values, "margins_thirds", deals, int, total)
+    house = _read(values, "margins_house", deals, int, total)
+    leads = _read(values, "leads", deals, bool, 1)
+    wrong = ((thirds - total) % 2 != 0).any(1), leads[:, 0] == leads[:, 1]
+    expected = f"margins that leave {total} thirds whole", "one true, the other false"
+    for name, rows, what in zip(("margins_thirds", "leads"), wrong, expected, strict=True):
+        if rows.any():
+            row = int(np.argmax(rows))
+            raise RowsError(f"{name}[{row}]: expected {what}, got {shown(values[name][row])}")
+    return PairedDeals(thirds, house, leads)
+
+
+def _read(values: dict[str, Any], name: str, deals: int, kind: type, most: int) -> npt.NDArray[Any]:
+    rows = values.get(name)
+    if not isinstance(rows, list) or len(rows) != deals:
+        count = f"{len(rows)} of them" if isinstance(rows, list) else shown(rows)
+        raise RowsError(f"{name}: expected {deals} rows, one for each deal, got {count}")
+    for number, row in enumerate(rows):
+        is_pair = isinstance(row, list) and [type(value) for value in row] == [kind, kind]
+        if not is_pair or max(map(abs, row)) > most:
+            what = f"two integers from {-most} to {most}" if kind is int else "true and false"
+            raise RowsError(f"{name}[{number}]: expected {what}, got {shown(row)}")
+    return np.array(rows, np.int64 if kind is int else np.bool_)

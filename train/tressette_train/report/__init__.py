@@ -1,0 +1,1 @@
+"""One page about a file of results: ``tressette report``."""
