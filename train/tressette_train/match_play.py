@@ -10,6 +10,7 @@ Shapes: D deals, B tables.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -184,8 +185,8 @@ class _Pairing:
 
     def _where(self, number: int) -> str:
         least = max(2, number + 1)
+        specs = shlex.join([self.first.spec, self.second.spec])
         return (
-            f"deal {number} of seed {self.seed}; reproduce with: tressette eval "
-            f"{self.first.spec} {self.second.spec} --rules {self.rules.name} --deals {least} "
-            f"--seed {self.seed}"
+            f"deal {number} of seed {self.seed}; reproduce with: tressette eval {specs} "
+            f"--rules {self.rules.name} --deals {least} --seed {self.seed}"
         )
