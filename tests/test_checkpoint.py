@@ -136,7 +136,7 @@ def test_no_more_snapshots_than_a_run_may_keep(tmp_path: Path) -> None:
     rewrite(newest, lambda d: d.update(snapshots=[[1, 0.0, 0.0]] * (MAX_SNAPSHOTS + 1)))
     told: list[str] = []
     assert newest_checkpoint(folder, told.append).counters.update == 0
-    assert "counters out of range" in told[0]
+    assert "too many snapshots" in told[0]
 
 
 def test_the_newest_three_are_kept(tmp_path: Path) -> None:
@@ -324,3 +324,67 @@ def test_the_default_name_is_the_configs_and_counts_on(tmp_path: Path) -> None:
     assert default_folder(config, tmp_path) == tmp_path / "quick-2"
     (tmp_path / "quick-2").mkdir()
     assert default_folder(config, tmp_path) == tmp_path / "quick-3"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d["counters"].update(update=1.5),
+        lambda d: d["counters"].update(update=True),
+        lambda d: d["counters"].update(update=10**40),
+        lambda d: d["counters"].update(seconds=None),
+        lambda d: d["counters"].update(seconds=float("nan")),
+        lambda d: d.update(adam_steps="12"),
+        lambda d: d.update(adam_steps=float("inf")),
+        lambda d: d.update(snapshots=[[float("inf"), 1, 1]]),
+        lambda d: d.update(snapshots=[[1, 1.0, 2.0]]),  # more won than played
+        lambda d: d.update(snapshots=[[1, 1.0]]),
+    ],
+)
+def test_a_checkpoint_with_impossible_counts_is_passed_over(
+    change: Callable[[dict[str, Any]], Any], tmp_path: Path
+) -> None:
+    trained(tmp_path / "run", 1)
+    folder = tmp_path / "run" / "checkpoints"
+    rewrite(folder / "00000001.safetensors", change)
+    told: list[str] = []
+    assert newest_checkpoint(folder, told.append).counters.update == 0
+    assert len(told) == 1 and "00000001.safetensors" in told[0]
+
+
+def test_a_checkpoint_of_other_numbers_is_passed_over(tmp_path: Path) -> None:
+    import safetensors
+    from safetensors.torch import save_file
+
+    trained(tmp_path / "run", 1)
+    folder = tmp_path / "run" / "checkpoints"
+    path = str(folder / "00000001.safetensors")
+    with safetensors.safe_open(path, framework="pt") as opened:
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        described = opened.metadata()
+    name = next(iter(tensors))
+    save_file({**tensors, name: tensors[name].bfloat16()}, path, described)
+    told: list[str] = []
+    assert newest_checkpoint(folder, told.append).counters.update == 0
+    assert "expected float32 weights, got BF16" in told[0]
+
+
+def test_a_folder_whose_training_was_killed_as_it_began_is_not_a_dead_end(tmp_path: Path) -> None:
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    for attempt in (
+        lambda: RunFolder.open(tmp_path / "run"),
+        lambda: RunFolder.check_free(tmp_path / "run"),
+    ):
+        with pytest.raises(RunFolderError, match=r"before it wrote a config.*remove the folder"):
+            attempt()
+
+
+def test_the_best_of_other_measurements_is_not_compared_with(tmp_path: Path) -> None:
+    measured = ["evaluation.every=1", "evaluation.deals=4", "evaluation.agents=[random]"]
+    trained(tmp_path / "run", 1, *measured)
+    before = (tmp_path / "run" / "best.safetensors").read_bytes()
+    config = smoke(f"decisions={2 * PER_UPDATE}", *measured[:2], "evaluation.agents=[greedy]")
+    trainer = Trainer(config, RunFolder.open(tmp_path / "run"))
+    trainer.resume()
+    trainer.train()  # margins over greedy are lower, and the best of their own
+    assert (tmp_path / "run" / "best.safetensors").read_bytes() != before

@@ -268,6 +268,7 @@ def test_mistakes_in_set(file: Path, override: str, message: str) -> None:
 def test_set_changes_what_the_file_says(file: Path) -> None:
     file.write_text(BUDGET + "ppo:\n  clip: 0.1\n", encoding="utf-8")
     overrides = ["ppo.clip=0.3", "network.hidden=[64]", "opponents.agents.learned:a.b=2", "seed=4"]
+    overrides.append("opponents.share=0")  # nobody of the pool plays: its agents are not made
     config = read_config(file, overrides)
     assert (config.ppo.clip, config.network.hidden, config.seed) == (0.3, [64], 4)
     assert config.opponents.agents == {"learned:a.b": 2.0}
@@ -328,3 +329,22 @@ def test_additions_to_agents_are_known(file: Path) -> None:
     )
     assert config.opponents.agents["greedy+endings"] == 1
     assert config.benchmark.agents == ["random+endings"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "key"),
+    [
+        ('opponents:\n  agents: {"flat:worlds=abc": 1}\n', 3, "opponents.agents"),
+        ('warm_start: "flat:wrlds=3"\n', 2, "warm_start"),
+        ("rules: mini_2x4\nwarm_start: learned:champion\n", 3, "warm_start"),
+    ],
+)
+def test_a_mistake_in_an_agents_options_is_told_with_its_place(
+    text: str, place: int, key: str, file: Path
+) -> None:
+    assert refusal(file, BUDGET + text).startswith(f"FILE, line {place}: {key}: ")
+
+
+def test_an_agent_with_no_weight_is_not_asked(file: Path) -> None:
+    file.write_text(BUDGET + 'opponents:\n  agents: {"learned:nowhere": 0}\n')
+    read_config(file)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,7 +85,8 @@ def killed_run(work: Path, kills: int, luck: random.Random, decisions: int) -> N
     process = training(config, "--run-dir", folder)
     for _ in range(kills):
         kill_at_random(process, folder, luck)
-        if not RunFolder(folder).checkpoints.is_dir():  # killed before it had a folder
+        if not RunFolder(folder).config.exists():  # killed before it had begun
+            shutil.rmtree(folder, ignore_errors=True)
             process = training(config, "--run-dir", folder)
             continue
         check_what_is_left(folder)

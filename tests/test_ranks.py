@@ -152,3 +152,28 @@ def test_alone_nothing_is_sent() -> None:
     assert alone.gather(tensors) is tensors
     assert alone.gather_values([1, 2]) == [1, 2] and alone.from_first("a") == "a"
     assert alone.any(True) and not alone.any(False)
+
+
+def test_processes_with_different_configs_are_refused_by_key(config: Path, tmp_path: Path) -> None:
+    script = tmp_path / "other.sh"
+    script.write_text(f'#!/bin/sh\nexec {PROGRAM} "$@" --set seed=$RANK\n')
+    script.chmod(0o755)
+    command = arguments(config, tmp_path / "run")
+    code, out = finished([*TORCHRUN, str(script), *command[1:]], tmp_path)
+    assert code != 0
+    told = [line for line in out.splitlines() if line.startswith("tressette:")]
+    assert told == [
+        "tressette: seed: expected the same for all processes of this training, got 0 for rank 0 "
+        "and 1 for rank 1"
+    ]
+
+
+@pytest.mark.parametrize("size", ["two", "2", "-1"])
+def test_a_world_size_that_torchrun_did_not_set_is_one_clear_line(
+    size: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WORLD_SIZE", size)
+    with pytest.raises(TressetteError, match="start with torchrun, or unset it"), Ranks.joined():
+        pass

@@ -99,3 +99,23 @@ def test_a_file_is_no_folder_of_runs(
         cli.main()
     assert ended.value.code == 2
     assert "cannot be read as a folder of runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"update": null, "decisions": null}',
+        '{"update": 1, "decisions": "many"}',
+        '{"update": 1, "decisions": Infinity}',
+        '{"update": 1, "decisions": 5, "margin_thirds/greedy": "x"}',
+        '{"update": 1, "decisions": 5, "margin_thirds/greedy": NaN}',
+        '{"update": -1, "decisions": 5}',
+        "[1, 2]",
+    ],
+)
+def test_a_damaged_row_is_passed_over_for_the_one_before(line: str, tmp_path: Path) -> None:
+    folder = make_run(tmp_path, "one", [row(0, 10)])
+    with folder.metrics.open("a") as file:
+        file.write(line + "\n")
+    (found,) = summarise_runs(tmp_path)
+    assert (found.decisions, found.problem) == (10, "")

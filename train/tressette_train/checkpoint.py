@@ -38,6 +38,7 @@ __all__ = ["Checkpoint", "Counters", "newest_checkpoint", "restore", "save_check
 FORMAT = "tressette-checkpoint"
 FORMAT_VERSION = 2
 KEPT = 3
+_MOST = 10**15  # of what is counted
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's state for each parameter, beside its step
 
 
@@ -164,18 +165,26 @@ def _open(path: Path) -> Checkpoint:
     config = config_from_json(described.get("config"), str(path))
     try:
         counters = Counters(**described["counters"])
+        adam_steps, seconds = described["adam_steps"], counters.seconds
+        numbers = (counters.update, counters.decisions, counters.plays, adam_steps)
+        if not all(type(one) is int and 0 <= one <= _MOST for one in numbers):
+            raise ValueError("counters out of range")
+        if type(seconds) not in (int, float) or not 0 <= seconds < inf:
+            raise ValueError("seconds out of range")
         snapshots = [
             (int(one), float(deals), float(wins)) for one, deals, wins in described["snapshots"]
         ]
-        steps = int(described["adam_steps"])
-        numbers = (counters.update, counters.decisions, counters.plays, steps)
-        if min(numbers) < 0 or len(snapshots) > MAX_SNAPSHOTS:
-            raise ValueError("counters out of range")
+        if len(snapshots) > MAX_SNAPSHOTS:
+            raise ValueError("too many snapshots")
         if any(one < 0 or not 0 <= wins <= deals < inf for one, deals, wins in snapshots):
             raise ValueError("snapshots out of range")
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise PolicyFileError(f"{path}: its description is damaged: {error}") from error
-    loaded = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
+    names = list(tensors.keys())
+    others = {tensors.get_slice(name).get_dtype() for name in names} - {"F32"}
+    if others:
+        raise PolicyFileError(f"{path}: expected float32 weights, got {', '.join(sorted(others))}")
+    loaded = {name: tensors.get_tensor(name) for name in names}
     check_bytes(path, loaded, described)
     return Checkpoint(path, tensors, config, counters, snapshots, described)
 

@@ -75,7 +75,7 @@ class RewardConfig(_Section):
         description="tricks: thirds won more than lost, trick by trick; house: the deal's margin "
         "in the house's unit at its end",
     )
-    scale: float = Field(default=10.0, gt=0, le=1000, description="rewards are divided by this")
+    scale: float = Field(default=10.0, ge=1e-3, le=1000, description="rewards are divided by this")
 
 
 class NetworkConfig(_Section):

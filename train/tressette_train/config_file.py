@@ -102,7 +102,7 @@ def read_config(path: str | Path, overrides: Sequence[str] = ()) -> TrainConfig:
         raise ConfigError(f"{file}, line 1: {_EXPECTED}, got {shown(values)}")
     for override in overrides:
         _override(values, override, source)
-    return _check_measurements(_validate(values, source), source)
+    return _check_agents(_validate(values, source), source)
 
 
 def change_config(
@@ -125,7 +125,7 @@ def change_config(
                 f"{_set(override)}: the run was trained with another {shown(key)}, which may not "
                 f"change when it is resumed (what may: {', '.join(changeable)})"
             )
-    return _check_measurements(_validate(values, source), source)
+    return _check_agents(_validate(values, source), source)
 
 
 def config_from_json(values: Any, name: str) -> TrainConfig:
@@ -231,18 +231,25 @@ def _plain(text: str) -> str:
     return shown(text[:100])
 
 
-def _check_measurements(config: TrainConfig, source: _Source) -> TrainConfig:
-    """Make the agents of the measurements: better refused now than then."""
-    measured = {"benchmark": config.benchmark.agents}
+def _check_agents(config: TrainConfig, source: _Source) -> TrainConfig:
+    """Make all agents that the config names: better refused now than then."""
+    named: list[tuple[_KeyPath, str]] = [
+        (("benchmark", "agents", index), spec) for index, spec in enumerate(config.benchmark.agents)
+    ]
     if config.evaluation.every:
-        measured["evaluation"] = config.evaluation.agents
-    for section, agents in measured.items():
-        for index, spec in enumerate(agents):
-            try:
-                as_agent(spec).check_rules(get_rules(config.rules))
-            except TressetteError as error:
-                place = source.place((section, "agents", index))
-                raise ConfigError(f"{place}: {section}.agents: {error}") from error
+        specs = enumerate(config.evaluation.agents)
+        named += [(("evaluation", "agents", index), spec) for index, spec in specs]
+    if config.opponents.share > 0:
+        weights = config.opponents.agents.items()
+        named += [(("opponents", "agents", spec), spec) for spec, weight in weights if weight > 0]
+    if config.warm_start is not None:
+        named.append((("warm_start",), config.warm_start))
+    for keys, spec in named:
+        try:
+            as_agent(spec).check_rules(get_rules(config.rules))
+        except TressetteError as error:
+            key = ".".join(map(str, keys[:2]))
+            raise ConfigError(f"{source.place(keys)}: {key}: {error}") from error
     return config
 
 

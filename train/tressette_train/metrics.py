@@ -9,6 +9,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -269,20 +270,21 @@ def read_metrics(
     if not file.exists():
         return []
     lines = file.read_bytes().splitlines()
-    rows = [row for row in map(_row, lines) if row is not None]
+    rows = [row for row in map(parse_row, lines) if row is not None]
     skipped = len(lines) - len(rows)
     if skipped and on_skipped is not None:
         on_skipped(f"{file}: {skipped} of {len(lines)} lines are damaged and were skipped")
     return rows
 
 
-def _row(line: bytes) -> dict[str, Any] | None:
-    """Return the row of a line; None if it is damaged."""
+def parse_row(line: bytes) -> dict[str, Any] | None:
+    """Return the row of a line of ``metrics.jsonl``; None if it is damaged."""
     try:
         row = json.loads(line.decode())
     except (ValueError, RecursionError):
         return None
     if not isinstance(row, dict) or not {"update", "decisions"} <= row.keys():
         return None
-    is_whole = all(type(value) in (int, float) for value in row.values())
-    return row if is_whole else None
+    is_whole = all(type(value) in (int, float) and isfinite(value) for value in row.values())
+    counts = (row["update"], row["decisions"])
+    return row if is_whole and all(type(one) is int and one >= 0 for one in counts) else None

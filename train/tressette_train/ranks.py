@@ -18,13 +18,17 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from tressette_env.errors import ConfigError, TressetteError
+from tressette_env.errors import ConfigError, TressetteError, shown
 
 __all__ = ["RankLostError", "Ranks"]
 
 Value = TypeVar("Value")
 
 _PATIENCE = datetime.timedelta(minutes=30)  # a measurement or a compilation of another rank
+_UNUSABLE = (
+    "WORLD_SIZE is set, but not with all that torchrun sets: start with torchrun, or unset it to "
+    "train in one process"
+)
 
 
 class RankLostError(TressetteError):
@@ -48,11 +52,17 @@ class Ranks:
     @contextlib.contextmanager
     def joined(cls) -> Iterator[Ranks]:
         """Join the processes that ``torchrun`` has started, if it has, for the block."""
-        size = int(os.environ.get("WORLD_SIZE", "1"))
+        told = os.environ.get("WORLD_SIZE", "1")
+        if not told.isdecimal():
+            raise ConfigError(_UNUSABLE)
+        size = int(told)
         if size < 2:
             yield cls()
             return
-        dist.init_process_group("gloo", timeout=_PATIENCE)
+        try:
+            dist.init_process_group("gloo", timeout=_PATIENCE)
+        except (ValueError, RuntimeError) as error:
+            raise ConfigError(_UNUSABLE) from error
         try:
             yield cls(dist.get_rank(), size)
         finally:
@@ -79,6 +89,17 @@ class Ranks:
             )
         each = shards // self.size
         return range(self.rank * each, (self.rank + 1) * each)
+
+    def check_same(self, values: dict[str, Any]) -> None:
+        """Raise ``ConfigError`` on every rank unless all were given the same values by key."""
+        first, *others = self.gather_values([values])
+        for rank, other in enumerate(others, 1):
+            for key, value in first.items():
+                if other.get(key) != value:
+                    raise ConfigError(
+                        f"{key}: expected the same for all processes of this training, got "
+                        f"{shown(value)} for rank 0 and {shown(other.get(key))} for rank {rank}"
+                    )
 
     def gather(self, tensors: list[Tensor]) -> list[Tensor]:
         """Return those of all shards in their order, for those of this rank's; one shape for all.

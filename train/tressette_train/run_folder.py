@@ -35,6 +35,10 @@ if sys.platform != "win32":
     import fcntl
 
 RUNS = Path("runs")
+_STILLBORN = (
+    "its training was killed before it wrote a config, so nothing is in it: remove the folder and "
+    "start again, or choose another --name or --run-dir"
+)
 
 
 def default_folder(config_file: Path, runs: Path = RUNS) -> Path:
@@ -73,6 +77,8 @@ class RunFolder:
         try:
             if path.exists() and not path.is_dir():
                 raise RunFolderError(f"run folder {path}: expected a folder, this is a file")
+            if (path / "checkpoints").is_dir() and not (path / "config.yaml").exists():
+                raise RunFolderError(f"run folder {path}: {_STILLBORN}")
             if path.exists() and any(one not in _leftovers(path) for one in path.iterdir()):
                 raise RunFolderError(
                     f"run folder {path} already holds files: choose another --name or --run-dir, "
@@ -120,6 +126,8 @@ class RunFolder:
             If there is no run in it, or it cannot be written.
         """
         folder = cls(path)
+        if folder.checkpoints.is_dir() and not folder.config.exists():
+            raise RunFolderError(f"run folder {path}: {_STILLBORN}")
         if not folder.checkpoints.is_dir():
             raise RunFolderError(
                 f"run folder {path}: there is no run to resume; expected a folder that 'tressette "

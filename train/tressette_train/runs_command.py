@@ -15,6 +15,7 @@ from rich.text import Text
 
 from tressette_env.errors import ConfigError, RunFolderError, TressetteError
 from tressette_train.config_file import read_config
+from tressette_train.metrics import parse_row
 from tressette_train.run_folder import RUNS, RunFolder
 
 __all__ = ["RunSummary", "run", "summarise_runs"]
@@ -157,13 +158,10 @@ def _last_row(metrics: Path) -> dict[str, Any]:
     """Return the last whole row of the metrics; {} if there is none."""
     if not metrics.is_file():
         return {}
-    for line in reversed(metrics.read_text(encoding="utf-8", errors="replace").splitlines()):
-        try:
-            row = json.loads(line)
-            if {"update", "decisions"} <= row.keys():
-                return dict(row)
-        except (ValueError, AttributeError):
-            continue  # a row cut off by a kill
+    for line in reversed(metrics.read_bytes().splitlines()):
+        row = parse_row(line)
+        if row is not None:  # else it was cut off by a kill
+            return row
     if metrics.stat().st_size:
         raise ConfigError(f"{metrics}: no whole row in it")
     return {}

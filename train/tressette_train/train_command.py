@@ -23,6 +23,7 @@ from tressette_train.config import TrainConfig
 from tressette_train.config_file import change_config, read_config
 from tressette_train.display import TrainingDisplay
 from tressette_train.evaluate import evaluate
+from tressette_train.learner import DivergedError
 from tressette_train.ranks import Ranks
 from tressette_train.run_folder import RUNS, RunFolder, default_folder
 from tressette_train.tables import results_table
@@ -96,7 +97,7 @@ def _train(
                 )
             if ranks.is_first:
                 held.enter_context(trainer.folder.locked())
-        with _stops_on_signals(trainer, display):
+        with _stops_on_signals(trainer, display), _one_rank_complains(ranks, DivergedError):
             trainer.train()
         if ranks.is_first:
             with trainer.folder.writing("the chart"):
@@ -105,11 +106,13 @@ def _train(
 
 
 @contextlib.contextmanager
-def _one_rank_complains(ranks: Ranks) -> Iterator[None]:
-    """End the other ranks without a word if the block fails: what is wrong they all find."""
+def _one_rank_complains(
+    ranks: Ranks, kind: type[TressetteError] = TressetteError
+) -> Iterator[None]:
+    """End the other ranks without a word if the block fails so: what is wrong they all find."""
     try:
         yield
-    except TressetteError:
+    except kind:
         if ranks.is_first:
             raise
         raise SystemExit(1) from None
@@ -142,6 +145,7 @@ def _start(
         raise OptionError(f"train: --name {name!r}: expected a folder's name; paths: --run-dir")
     config = read_config(config_file, overrides)
     ranks.share(config.shards)
+    _check_same(ranks, config)
     path = ranks.from_first(run_dir or (RUNS / name if name else default_folder(config_file)))
     if ranks.is_first:
         RunFolder.check_free(path)
@@ -163,8 +167,10 @@ def _resume(
     found = newest_checkpoint(folder.checkpoints, lambda _: None)
     written = _written_config(folder, found.config)
     config = change_config(written, overrides, str(path), CHANGEABLE)
+    _check_same(ranks, config)
     trainer = Trainer(config, folder, display, ranks)
     trainer.resume()
+    ranks.check_same({"update of the checkpoint": trainer.counters.update})
     if trainer.is_finished:
         raise ConfigError(
             f"run {path} is finished ({trainer.counters.decisions:,} decisions): to train on, add "
@@ -180,11 +186,18 @@ def _resume(
     return trainer
 
 
+def _check_same(ranks: Ranks, config: TrainConfig) -> None:
+    values = _flat(config)
+    values.pop("torch_threads")  # results do not depend on it
+    ranks.check_same(values)
+
+
 def _restart(
     folder: RunFolder, overrides: Sequence[str], display: TrainingDisplay, ranks: Ranks
 ) -> Trainer:
     """Start a run from the beginning that was stopped before its first checkpoint."""
     config = read_config(folder.config, overrides)
+    _check_same(ranks, config)
     trainer = Trainer(config, folder, display, ranks)
     if ranks.is_first:
         with folder.writing("the config"):

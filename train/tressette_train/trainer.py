@@ -288,7 +288,10 @@ class Trainer:
     def _margin_of_best(self) -> float:
         """Return the mean margin of the best policy so far, that of a lost one not known."""
         try:
-            return float(load_policy(self.folder.best_policy).training["evaluation"][_MEAN_MARGIN])
+            training = load_policy(self.folder.best_policy).training
+            if training["config"]["evaluation"] != self.config.evaluation.model_dump(mode="json"):
+                return float("-inf")  # measured otherwise, not to be compared
+            return float(training["evaluation"][_MEAN_MARGIN])
         except (PolicyFileError, KeyError, TypeError, ValueError):
             return float("-inf")
 
