@@ -123,7 +123,9 @@ class Ppo(Learner):
         values = [shard.values[shard.rows] for shard in experiences]
         everywhere = torch.cat(self.ranks.gather(advantages))
         normalized = _normalize(advantages, everywhere)
-        magnets = workers.map(self._magnet_logits, experiences)
+        magnets: list[Tensor | None] = [None] * len(experiences)
+        if not imitates:
+            magnets = workers.map(self._magnet_logits, experiences)
 
         def gradients(shard: int, chosen: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
             return self.gradients(
@@ -136,6 +138,8 @@ class Ppo(Learner):
             )
 
         means, norm = self.descend(experiences, workers, seeds, gradients)
+        if imitates and self.magnet is not None:
+            self.renew_magnet()  # what comes after is not to be pulled back to before
         policy_loss, value_loss, entropy, kl, magnet_kl, clip_fraction = means[:6].tolist()
         return UpdateStats(
             policy_loss=policy_loss,
@@ -221,7 +225,7 @@ class Ppo(Learner):
         entropy = -(probabilities * all_log_probabilities).sum(1).mean()
         loss = policy_loss + self.config.value_weight * value_loss - entropy_weight * entropy
         magnet_kl = torch.zeros(())
-        if magnet_logits is not None and not imitates:
+        if magnet_logits is not None:
             magnet = mask_logits(magnet_logits[chosen], masks).log_softmax(1)
             magnet_kl = (probabilities * (all_log_probabilities - magnet)).sum(1).mean()
             loss = loss + self.config.magnet * magnet_kl

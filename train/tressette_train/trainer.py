@@ -251,7 +251,8 @@ class Trainer:
         results = Results()
         for _, _, of_shard in played:
             results.merge(of_shard)
-        self.pool.record(results.deals, results.wins)
+        if self._teacher_now is None:  # else who won is not the learner's doing
+            self.pool.record(results.deals, results.wins)
         targets = torch.cat(
             self.ranks.gather([(one.advantages + one.values)[one.rows] for one in experiences])
         )
