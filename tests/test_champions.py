@@ -79,6 +79,13 @@ def test_a_house_without_one_is_refused_with_the_way_to_train_it() -> None:
         make_agent("learned:champion").check_rules(PRESETS["mini_2x4"])
 
 
+def test_names_of_rules_do_not_matter_to_a_champion() -> None:
+    champion = make_agent("learned:champion")
+    champion.check_rules(PRESETS["playmore"].replace(name="mine"))
+    with pytest.raises(RulesError):
+        champion.check_rules(PRESETS["mini_2x4"].replace(name="mine"))
+
+
 def test_a_sampling_champion_says_its_probabilities() -> None:
     champion, table = make_agent("learned:champion,sample=true"), BatchTable(20, "gamelake", 1)
     chances = champion.probabilities(table.views(), table.rules)

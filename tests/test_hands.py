@@ -232,6 +232,25 @@ def test_it_learns_more_than_counting_from_hands_that_play_tells() -> None:
     assert stats.hands["hands/calibration_error"] < 0.05
 
 
+def test_certainty_is_in_the_last_bin() -> None:
+    everything = torch.ones(1, 1, 40, dtype=torch.bool)
+    _, stats = hand_terms(torch.full((1, 1, 40), 200.0), everything, everything[:, 0])
+    assert hand_metrics(stats)["hands/calibration_error"] == 0
+
+
+def test_the_stock_is_no_hand() -> None:
+    config = config_for("playmore", critic={"hidden": [8], "sees": "hands_and_stock"})
+    _, network, experience = collected(config)
+    ppo, chosen = Ppo(network, config.ppo), torch.arange(40)
+    changed = replace(experience, hidden_sets=experience.hidden_sets.clone())
+    changed.hidden_sets[:, 1:] = 0
+    advantages = torch.zeros(len(experience.rows))
+    found, same = (
+        ppo.gradients(one, chosen, advantages, None, 0.0)[1] for one in (experience, changed)
+    )
+    assert torch.equal(found[6:], same[6:]) and found[6] > 0
+
+
 # What is kept
 
 

@@ -35,6 +35,13 @@ def test_half_of_the_tables_by_weight() -> None:
     assert sizes(one, 96) == {"self": 48, "greedy": 24, "random": 12, "snapshots 1": 12}
 
 
+def test_the_snapshots_that_play_share_their_weight() -> None:
+    one = pool(agents={"greedy": 1.0}, snapshots=1.0)
+    one.add_snapshot(policy(), 1)
+    one.add_snapshot(policy(1), 2)
+    assert sizes(one, 96) == {"self": 48, "greedy": 24, "snapshots 1": 12, "snapshots 2": 12}
+
+
 @pytest.mark.parametrize("num_tables", [2, 7, 100, 1021])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 1.0])
 def test_every_table_is_in_one_group(num_tables: int, share: float) -> None:
@@ -46,6 +53,12 @@ def test_every_table_is_in_one_group(num_tables: int, share: float) -> None:
     assert tables == list(range(num_tables))
     alone = sum(group.tables.stop for group in groups if group.opponent is None)
     assert alone == num_tables - round(share * num_tables)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_no_group_is_empty(share: float) -> None:
+    groups = pool(share=share).seat(2, 0)
+    assert all(group.tables.stop > group.tables.start for group in groups)
 
 
 def test_without_opponents_yet_the_learner_plays_alone() -> None:
@@ -91,6 +104,10 @@ def test_the_seed_draws_the_snapshots_and_all_have_their_turn() -> None:
 
 def test_agents_without_weight_are_not_made() -> None:
     assert list(pool(agents={"greedy": 1.0, "learned:nowhere": 0.0}).agents) == ["greedy"]
+
+
+def test_without_a_share_no_agent_is_made() -> None:
+    assert pool(share=0.0).agents == {}
 
 
 def test_agents_that_cannot_be_made_are_refused() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 import torch
 
 from tressette_agents.networks import ActorCritic, CriticSpec, NetworkSpec, PolicyNetwork
+from tressette_train import ppo as ppo_module
 from tressette_train.config import PpoConfig
 from tressette_train.learner import DivergedError
 from tressette_train.parallel import ShardWorkers
@@ -311,3 +313,80 @@ def test_the_magnet_holds_the_policy_and_keeps_its_own_weights() -> None:
     shares = [trained(weight) for weight in (0.0, 1.0, 10.0)]
     assert all(kept for _, kept in shares)
     assert shares[0][0] > shares[1][0] + 0.02 > shares[2][0] + 0.02
+
+
+def test_the_magnet_is_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ppo_module, "_CHUNK", 7)
+    model = network()
+    shard = experience(1, model)
+    ppo = Ppo(model, PpoConfig(magnet=1.0))
+    found = ppo._magnet_logits(shard)
+    assert ppo.magnet is not None
+    with torch.no_grad():
+        torch.testing.assert_close(found, ppo.magnet(shard.observations[::2].float()))
+
+
+def test_the_magnet_is_renewed_as_often_as_told() -> None:
+    ppo = Ppo(network(), PpoConfig(magnet=1.0, magnet_every=3))
+    renewed = []
+    for update in range(1, 8):
+        before = ppo.magnet
+        ppo.end_update(update)
+        if ppo.magnet is not before:
+            renewed.append(update)
+    assert renewed == [3, 6]
+
+
+def test_neither_the_magnet_nor_advantages_count_while_it_imitates() -> None:
+    model = network()
+    shard, chosen = experience(1, model), torch.arange(9)
+    ppo = Ppo(model, PpoConfig(magnet=1.0))
+    found, other = (
+        ppo.gradients(shard, chosen, advantages, None, weight, imitates=True)[0]
+        for advantages, weight in ((torch.zeros(DECISIONS), 0.3), (torch.ones(DECISIONS), 0.0))
+    )
+    assert all(map(torch.equal, found, other))
+
+    def imitated(weight: float) -> list[torch.Tensor]:
+        model = network()
+        ppo = Ppo(model, PpoConfig(magnet=weight, epochs=2, minibatch=32))
+        if ppo.magnet is not None:
+            ppo.magnet.load_state_dict(network(seed=9).policy.state_dict())
+        with ShardWorkers(1) as workers:
+            stats = ppo.update([experience(1, model)], workers, 0.0, [0], imitates=True)
+        assert stats.magnet_kl == 0
+        return list(model.parameters())
+
+    assert all(map(torch.equal, imitated(0.0), imitated(5.0)))
+
+
+@pytest.mark.parametrize("critic", [CriticSpec(), CriticSpec((8,), 40)])
+def test_bfloat16_is_for_the_hidden_layers_alone(critic: CriticSpec) -> None:
+    spec = NetworkSpec(FEATURES, (16,))
+    plain, short = (
+        ActorCritic(spec, critic, torch.Generator().manual_seed(0), in_bfloat16=in_bfloat16)
+        for in_bfloat16 in (False, True)
+    )
+    kinds: dict[str, tuple[torch.dtype, torch.dtype]] = {}
+
+    def noting(name: str) -> Callable[..., None]:
+        def note(_: object, given: tuple[torch.Tensor, ...], made: torch.Tensor) -> None:
+            kinds[name] = (given[0].dtype, made.dtype)
+
+        return note
+
+    for name, layer in short.named_modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.register_forward_hook(noting(name))
+    rows, hidden = torch.rand(9, FEATURES), torch.ones(9, 40)
+    logits, values = short(rows, hidden)
+    assert logits.dtype == values.dtype == torch.float32
+    assert {"policy.trunk.0", "policy.head", "critic_head"} <= set(kinds)
+    for name, (given, made) in kinds.items():
+        if "trunk" in name:
+            assert made == torch.bfloat16, name
+        else:
+            assert given == made == torch.float32, name
+    assert all(parameter.dtype == torch.float32 for parameter in short.parameters())
+    assert not torch.equal(values, plain(rows, hidden)[1])
+    assert torch.equal(short.policy(rows), plain.policy(rows))

@@ -572,7 +572,10 @@ def test_a_program_ends_with_the_process_that_asks_it(way: str, engine: MakeProg
             assert is_running(pid)
             time.sleep(0.1)  # until it waits for the answer
             asker.send_signal(signal.SIGINT)
-        _, said = asker.communicate(timeout=60)
+        try:
+            _, said = asker.communicate(timeout=60)
+        finally:
+            asker.kill()
     assert ("KeyboardInterrupt" in said) == (way == "ask"), said
     assert not is_running(pid)
 

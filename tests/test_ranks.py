@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from tressette_env import TressetteError
 from tressette_train.ranks import Ranks
@@ -152,6 +153,26 @@ def test_alone_nothing_is_sent() -> None:
     assert alone.gather(tensors) is tensors
     assert alone.gather_values([1, 2]) == [1, 2] and alone.from_first("a") == "a"
     assert alone.any(True) and not alone.any(False)
+
+
+def test_what_any_rank_says_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_first(parts: list[object], values: list[object]) -> None:
+        parts[:] = [["first"] if values == ["second"] else [True], values]
+
+    monkeypatch.setattr(dist, "all_gather_object", with_first)
+    second = Ranks(1, 2)
+    assert second.any(False) is True
+    assert second.from_first("second") == "first"
+
+
+def test_gathered_tensors_are_in_the_shards_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_first(parts: list[torch.Tensor], mine: torch.Tensor) -> None:
+        parts[0].copy_(mine - 2)
+        parts[1].copy_(mine)
+
+    monkeypatch.setattr(dist, "all_gather", with_first)
+    found = Ranks(1, 2).gather([torch.full((3,), 2.0), torch.full((3,), 3.0)])
+    assert [float(one[0]) for one in found] == [0, 1, 2, 3]
 
 
 def test_processes_with_different_configs_are_refused_by_key(config: Path, tmp_path: Path) -> None:

@@ -163,6 +163,19 @@ def test_the_critic_sees_the_stock_in_the_order_of_the_draws() -> None:
     assert hidden_set_count(config, get_rules("gamelake_partners")) == 3  # there is no stock
 
 
+def test_the_critic_sees_the_stock_of_a_small_deck() -> None:
+    config = config_for("mini_2x5", critic=CriticConfig(hidden=[8], sees="hands_and_stock"))
+    rollout, _, _, _ = collected(config)
+    table = BatchTable(TABLES, rollout.rules, rollout.deal_seed)
+    for ply in range(rollout.num_plies):
+        for number, state in enumerate(table.states):
+            stock = state["stock"][: rollout.rules.stock_size]
+            left = [int(card) for card in stock[state["drawn"] :]]
+            parts = [left[0:1], left[1:2], left[2:4], left[4:8], left[8:]]
+            assert rollout.hidden_sets[ply, number, 1:].tolist() == [*map(card_set, parts)]
+        table.play(rollout.cards[ply])
+
+
 @pytest.mark.parametrize("name", HOUSES)
 def test_the_learners_decisions_and_their_probabilities(name: str) -> None:
     rollout, groups, experience, network = collected(config_for(name))
@@ -225,6 +238,19 @@ def test_where_fewest_win_rewards_are_turned_round() -> None:
     np.testing.assert_allclose(shard.rewards.sum(0), -lead, atol=1e-5)
 
 
+def test_house_rewards_where_fewest_win() -> None:
+    rules = get_rules("playmore").replace(objective="fewest", cappotto="none")
+    shard = ShardRollout(config_for("playmore", reward=RewardConfig(kind="house")), rules, 0)
+    shard.collect(network_for(rules), [Group("self", slice(0, TABLES))], 0)
+    table = BatchTable(TABLES, rules, shard.deal_seed)
+    for ply in range(40):
+        thirds = table.play(shard.cards[ply]).thirds.astype(int)
+    lead = thirds[:, 1] - thirds[:, 0]
+    clear = np.abs(lead) > 3  # no rounding to points turns it round
+    assert clear.any()
+    np.testing.assert_array_equal(np.sign(shard.rewards[-1])[clear], np.sign(lead)[clear])
+
+
 def test_an_update_draws_the_same_whatever_came_before() -> None:
     config = config_for("mini_2x5")
     rollout, groups, first, network = collected(config, update=2)
@@ -266,6 +292,17 @@ def test_updates_and_shards_play_different_deals() -> None:
             rollout.collect(network, groups, update)
             hands |= {row[:40].tobytes() for row in rollout.observations[0]}
     assert len(hands) == 2 * 3 * TABLES
+
+
+def test_deals_of_an_update_are_no_other_updates() -> None:
+    config = config_for("mini_2x4", rollout=RolloutConfig(tables=TABLES, deals=3))
+    rollout = ShardRollout(config, get_rules("mini_2x4"), 0)
+    hands = {
+        rollout._new_table(update, deal).states["hands"].tobytes()
+        for update in range(3)
+        for deal in range(3)
+    }
+    assert len(hands) == 9
 
 
 # Opponents

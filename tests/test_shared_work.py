@@ -8,23 +8,26 @@ import pickle
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from tressette_agents import make_agent, pimc_kernels
+from tressette_agents import make_agent, pimc_kernels, search_agent
 from tressette_agents.flat import FlatAgent
 from tressette_agents.ismcts import IsmctsAgent
 from tressette_agents.pimc import PimcAgent
 from tressette_agents.pimc_kernels import SPREAD
+from tressette_agents.search_agent import SearchAgent
 from tressette_agents.shared_work import SharedWork
 from tressette_agents.solver import EndingSolver
 from tressette_agents.solver_open import OpenSolver
 from tressette_agents.solver_partners import PartnersSolver
 from tressette_env.batch import BatchTable
-from tressette_env.errors import OptionError
-from tressette_env.rulesets import PRESETS
+from tressette_env.errors import OptionError, RulesError
+from tressette_env.rulesets import PRESETS, RuleSet
 
 PLAYMORE = PRESETS["playmore"]
 VIEWS = BatchTable(24, PLAYMORE, 6).views()
@@ -139,7 +142,66 @@ def test_agents_made_of_others_are_copied_and_pickled(spec: str) -> None:
             assert ask(other) == ask(agent)
 
 
+def test_few_rows_are_not_worth_another_thread() -> None:
+    shared, calls = Recorder(4), []
+    shared.share(lambda part, low, high: calls.append((low, high)), 17, 8, 100)
+    assert sorted(calls) == [(0, 8), (8, 17)]
+    shared.share(lambda part, low, high: None, 3, 8)
+    assert len(shared._parts) == 2
+
+
+def test_forgetting_waits_for_a_call() -> None:
+    shared = Recorder(1)
+    shared.share(lambda part, low, high: part.append(low), 1)
+    with shared._lock:
+        other = threading.Thread(target=shared.forget)
+        other.start()
+        other.join(0.05)
+        assert shared._parts == [[0]]
+    other.join(5)
+    assert shared._parts == []
+
+
+def test_where_no_thread_can_be_started_the_caller_does_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refuse)
+    calls: list[tuple[int, int]] = []
+    Recorder(3).share(lambda part, low, high: calls.append((low, high)), 3, 1, 1)
+    assert sorted(calls) == [(0, 1), (1, 2), (2, 3)]
+
+
 # --------------------------------------------------------------------------------- interruptions
+
+
+def test_what_another_thread_raises_is_raised() -> None:
+    def work(part: list[int], low: int, high: int) -> None:
+        if low:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Recorder(2).share(work, 2)
+
+
+def test_a_failed_call_ends_when_all_its_threads_have() -> None:
+    begun, go = threading.Event(), threading.Event()
+    ended: list[int] = []
+
+    def work(part: list[int], low: int, high: int) -> None:
+        if low == 0:
+            begun.wait(5)
+            threading.Timer(0.1, go.set).start()
+            raise ZeroDivisionError
+        begun.set()
+        go.wait(5)
+        ended.append(low)
+
+    with pytest.raises(ZeroDivisionError):
+        Recorder(2).share(work, 2)
+    assert ended == [1]
 
 
 def test_after_ctrl_c_the_other_threads_stop_and_the_next_call_starts_afresh() -> None:
@@ -189,7 +251,58 @@ def test_pimc_heeds_ctrl_c_after_every_solved_world(monkeypatch: pytest.MonkeyPa
     assert (agent.act_batch(VIEWS[:1], PLAYMORE, SEEDS[:1]) == expected).all()
 
 
+# ---------------------------------------------------------------------------------- search agents
+
+
+class Stub(SearchAgent[None]):
+    """Plays its seeds; that no deal fits, where the seed is 5."""
+
+    spec = "stub"
+
+    def new_part(self) -> None:
+        return None
+
+    def search(
+        self,
+        views: npt.NDArray[np.void],
+        rules: RuleSet,
+        seeds: npt.NDArray[np.int64],
+        chosen: npt.NDArray[np.int64],
+        memory: None,
+    ) -> None:
+        chosen[:] = np.where(seeds == 5, -2, seeds)
+
+
+def test_a_view_that_no_deal_fits_is_named() -> None:
+    agent = Stub(2)
+    with pytest.raises(OptionError, match=r"no hidden cards fit \(view 5 of 24\)"):
+        agent.act_batch(VIEWS, PLAYMORE, SEEDS)
+    assert agent.act_batch(VIEWS, PLAYMORE, SEEDS + 10).tolist() == (SEEDS + 10).tolist()
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(6, 6), (1000, 256)])
+def test_zero_threads_are_one_a_core(
+    cores: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_agent, "_available_cores", lambda: cores)
+    assert Stub(0).threads == threads
+
+
+def test_rules_that_an_agent_does_not_play_are_refused_by_act_batch() -> None:
+    class Picky(Stub):
+        def check_rules(self, rules: RuleSet) -> None:
+            raise RulesError("no")
+
+    with pytest.raises(RulesError, match="no"):
+        Picky(1).act_batch(VIEWS, PLAYMORE, SEEDS)
+
+
 # --------------------------------------------------------------------------------------- options
+
+
+def test_true_is_no_number_of_threads() -> None:
+    with pytest.raises(OptionError, match="threads: expected a whole number"):
+        Recorder(True)
 
 
 @pytest.mark.parametrize(

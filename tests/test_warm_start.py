@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from tressette_agents.networks import mask_logits
 from tressette_env import BatchTable, TressetteError, get_rules
 from tressette_env.cards import NUM_CARDS
 from tressette_train.config import TrainConfig
-from tressette_train.opponents import SELF, Group
+from tressette_train.opponents import SELF, Group, OpponentPool
 from tressette_train.rollout import ShardRollout
 from tressette_train.run_folder import RunFolder
 from tressette_train.trainer import Trainer, make_learner, make_network
@@ -86,6 +87,40 @@ def test_after_it_the_learner_plays_its_own_cards(algorithm: str, tmp_path: Path
     teacher.act_batch = lambda *views: asked.append(trainer.counters.update) or play(*views)  # type: ignore[func-returns-value, method-assign]
     trainer.train()
     assert set(asked) == {0, 1, 2} and trainer.counters.update == 6
+
+
+def test_the_magnet_is_what_the_teacher_has_taught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config(
+        decisions=4 * PER_UPDATE, warm_start_updates=2, ppo={"magnet": 1.0, "magnet_every": 50}
+    )
+    trainer = Trainer(settings, RunFolder.create(tmp_path / "run", settings))
+    policy, end_update = trainer.network.policy, trainer.learner.end_update
+    policies = [copy.deepcopy(policy.state_dict())]  # after each number of updates
+
+    def ended(updates: int) -> None:
+        end_update(updates)
+        policies.append(copy.deepcopy(policy.state_dict()))
+
+    monkeypatch.setattr(trainer.learner, "end_update", ended)
+    trainer.train()
+    magnet = trainer.learner.magnet
+    assert magnet is not None and len(policies) == 5
+    weights = magnet.state_dict()
+    equal = [all(torch.equal(one[name], weights[name]) for name in weights) for one in policies]
+    assert equal == [False, False, True, False, False]
+
+
+def test_the_teachers_results_say_nothing_of_the_snapshots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config(opponents={"share": 0.5, "agents": {}, "snapshot_every": 1})
+    trainer = Trainer(settings, RunFolder.create(tmp_path / "run", settings))
+    recorded: list[int] = []
+    monkeypatch.setattr(OpponentPool, "record", lambda *_: recorded.append(trainer.counters.update))
+    trainer.train()
+    assert trainer.counters.update > 3 and recorded == [*range(3, trainer.counters.update)]
 
 
 def test_the_teachers_cards_become_the_likely_ones(tmp_path: Path) -> None:
