@@ -103,16 +103,16 @@ def test_the_name_and_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ctrl_c_saves_and_resume_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real = Trainer._count
+    real = Trainer._improve
 
-    def interrupted(self: Trainer, *arguments: object) -> None:
-        real(self, *arguments)  # type: ignore[arg-type]
-        if self.counters.update == 2:
+    def interrupted(self: Trainer, *arguments: Any) -> Any:
+        if self.counters.update == 1:  # in the second update
             signal.raise_signal(signal.SIGINT)
+        return real(self, *arguments)
 
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_count", interrupted)
+        patch.setattr(Trainer, "_improve", interrupted)
         assert tressette(patch, "train", SMOKE, *SHORT) == 130
     assert signal.getsignal(signal.SIGINT) is handler
     out = capsys.readouterr().out

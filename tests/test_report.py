@@ -81,7 +81,7 @@ def changed(file: Path, tmp_path: Path) -> Iterator[Any]:
 
 
 ROWS = [
-    {"update": n, "decisions": 1e5 * (n + 1), "margin_thirds/snapshot": 0.3 * n - 1.0}
+    {"update": n, "decisions": 100_000 * (n + 1), "margin_thirds/snapshot": 0.3 * n - 1.0}
     | (
         {"reference_margin_thirds/greedy": n - 3.0, "reference_half_width/greedy": 0.5}
         if n % 3

@@ -182,7 +182,7 @@ def test_the_learners_decisions_and_their_probabilities(name: str) -> None:
     plies = rollout.num_plies
     alone = groups[0].tables.stop
     assert len(experience.rows) == alone * plies + (TABLES - alone) * plies // 2
-    assert {group.name for group in groups} == {"self", "greedy", "random", "snapshots"}
+    assert {group.name for group in groups} == {"self", "greedy", "random", "snapshots 0"}
     rows = experience.rows
     with torch.no_grad():
         logits, values = network(experience.observations[rows].float())
