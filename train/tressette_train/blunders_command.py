@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from tressette_env.card_notation import card_text
 from tressette_env.errors import RulesError
@@ -17,6 +12,7 @@ from tressette_train.blunders import Blunders, cards_to_play, check_endings, fin
 from tressette_train.evaluate import check_deals, versions
 from tressette_train.exploit.game import check_size
 from tressette_train.exploit.stock_losses import StockLosses, stock_losses
+from tressette_train.share_bar import share_bar
 
 __all__ = ["run"]
 
@@ -44,7 +40,7 @@ def run(agent: str, against: str | None, rules: str, deals: int, seed: int, as_j
     check_endings(house)
     check_deals(deals, "--deals")
     total = cards_to_play(house, deals, against is None)
-    with _progress() as show:
+    with share_bar() as show:
         played = 0
 
         def advance(cards: int) -> None:
@@ -117,23 +113,3 @@ def _lines(found: Blunders, stock: StockLosses | None) -> list[str]:
         ]
         lines += [f"  trick {trick}: {loss:.4f}" for trick, loss in enumerate(stock.by_trick, 1)]
     return lines
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Show a bar on standard error while the block runs, if that is a terminal."""
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("starting (the first run compiles for some seconds)", total=1.0)
-
-        def show(what: str, share: float) -> None:
-            bar.update(task, completed=share, description=what)
-
-        yield show

@@ -174,7 +174,7 @@ def _work(
         return  # nobody is there any more
     except TressetteError as error:
         _tell(connection, error)
-    except Exception:
+    except Exception:  # whatever it is: the parent waits for an answer, and is to say it
         _tell(connection, RuntimeError(f"in a process of an evaluation: {traceback.format_exc()}"))
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is ending
