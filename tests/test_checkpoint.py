@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -302,6 +303,28 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
         other.send_signal(signal.SIGKILL)
     with folder.locked():
         pass
+
+
+def test_who_trains_waits_for_who_only_asks_whether_a_run_is_training(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    with (tmp_path / ".lock").open("w") as asking:
+        fcntl.flock(asking, fcntl.LOCK_EX)
+        timer = threading.Timer(0.15, fcntl.flock, (asking, fcntl.LOCK_UN))
+        timer.start()
+        with RunFolder(tmp_path).locked():
+            assert RunFolder(tmp_path).is_locked()
+        timer.join()
+    assert not RunFolder(tmp_path).is_locked()
+
+
+def test_training_removes_what_a_killed_one_left_half_written(tmp_path: Path) -> None:
+    config = smoke(f"decisions={PER_UPDATE}")
+    folder = RunFolder.create(tmp_path / "run", config)
+    left = [folder.checkpoints / ".00000003.safetensors.x1.tmp", folder.path / ".best.x.tmp"]
+    for path in left:
+        path.write_bytes(b"half")
+    Trainer(config, folder).train()
+    assert not any(path.exists() for path in left)
 
 
 def test_two_that_start_in_one_folder_do_not_mix(

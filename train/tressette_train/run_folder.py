@@ -19,8 +19,10 @@ import errno
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import yaml
 
@@ -35,6 +37,7 @@ if sys.platform != "win32":
     import fcntl
 
 RUNS = Path("runs")
+_TRIES, _PAUSE = 20, 0.05  # s; who only asks whether a run is training holds its lock for a moment
 _STILLBORN = (
     "its training was killed before it wrote a config, so nothing is in it: remove the folder and "
     "start again, or choose another --name or --run-dir"
@@ -169,20 +172,33 @@ class RunFolder:
         with self.writing("the lock"):
             file = (self.path / ".lock").open("w")
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _lock(file, _TRIES):
                 raise RunFolderError(
                     f"run folder {self.path}: another process is training in it; stop that one, "
                     "wait for it, or choose another folder"
-                ) from None
-            except OSError:
-                pass  # a file system without locks
+                )
             self._is_locked = True
             try:
                 yield
             finally:
                 self._is_locked = False
+
+    def is_locked(self) -> bool:
+        """Whether another process, or another ``RunFolder``, trains in the folder now."""
+        if sys.platform == "win32":
+            return False
+        try:
+            with (self.path / ".lock").open("r") as file:
+                return not _lock(file, 1)
+        except OSError:
+            return False  # nobody has trained here, or it cannot be told
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed processes left of files they were writing; for who has the lock."""
+        for folder in (self.path, self.checkpoints):
+            for leftover in folder.glob(".*.tmp"):
+                with contextlib.suppress(OSError):  # it does no harm
+                    leftover.unlink()
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
@@ -199,6 +215,21 @@ class RunFolder:
                 )
             message = f"{_unwritable(self.path, error)}, while writing {what}; {rest}"
             raise RunFolderError(message) from error
+
+
+def _lock(file: IO[str], tries: int) -> bool:
+    """Lock a file, and return whether that was possible: another may have it."""
+    for left in reversed(range(tries)):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if left:
+                time.sleep(_PAUSE)
+        except OSError:
+            return True  # a file system without locks
+        else:
+            return True
+    return False
 
 
 def _leftovers(path: Path) -> list[Path]:

@@ -134,7 +134,7 @@ def _summary(folder: RunFolder) -> RunSummary:
         return RunSummary(path, "damaged", problem=str(error), changed=_changed(folder.path))
     decisions = int(row.get("decisions", 0))
     state = "new" if not row else "finished" if decisions >= config.decisions else "stopped"
-    if _is_training(folder):
+    if folder.is_locked():
         state = "training"
     margins = {
         name.removeprefix(_MARGIN): float(value)
@@ -165,14 +165,6 @@ def _last_row(metrics: Path) -> dict[str, Any]:
     if metrics.stat().st_size:
         raise ConfigError(f"{metrics}: no whole row in it")
     return {}
-
-
-def _is_training(folder: RunFolder) -> bool:
-    try:
-        with folder.locked():
-            return False
-    except RunFolderError as error:
-        return "another process is training" in str(error)
 
 
 def _last_change(path: Path) -> float:

@@ -235,7 +235,11 @@ class Trainer:
     @contextlib.contextmanager
     def _holding_folder(self) -> Iterator[None]:
         """Keep other trainings out of the folder; the first rank does that for all."""
-        with self.folder.locked() if self.ranks.is_first else contextlib.nullcontext():
+        if not self.ranks.is_first:
+            yield
+            return
+        with self.folder.locked():
+            self.folder.remove_leftovers()
             yield
 
     def run_update(self, workers: ShardWorkers, log: MetricLog | None) -> None:
