@@ -119,6 +119,23 @@ def test_a_lost_process_ends_the_run_with_one_clear_line_and_it_resumes(
     assert code == 0, out
 
 
+_LEAVES = """
+import os
+from tressette_train.ranks import Ranks
+with Ranks.joined() as ranks:
+    import torch._dynamo  # imports all that Adam does
+    ranks.any(False)
+names = [open(f"/proc/self/task/{one}/comm").read() for one in os.listdir("/proc/self/task")]
+assert not [name for name in names if "gloo" in name], names
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds threads in /proc")
+def test_nothing_of_the_group_is_alive_after_it_was_left(tmp_path: Path) -> None:
+    code, out = finished([*TORCHRUN, sys.executable, "-c", _LEAVES], tmp_path)
+    assert code == 0, out
+
+
 def test_ctrl_c_saves_once_and_all_end(config: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     process = started([*TORCHRUN, *arguments(config, folder)], tmp_path)

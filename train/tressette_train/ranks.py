@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import importlib
 import os
 from collections.abc import Iterator
 from itertools import chain
@@ -59,6 +60,9 @@ class Ranks:
         if size < 2:
             yield cls()
             return
+        # Functions in there have the group of the moment as a default. Imported only later, by
+        # something else, they keep its threads alive to Python's end, which may abort the process.
+        importlib.import_module("torch.distributed.nn.functional")
         try:
             dist.init_process_group("gloo", timeout=_PATIENCE)
         except (ValueError, RuntimeError) as error:
