@@ -56,7 +56,10 @@ def test_a_number_of_tables_that_is_none_is_refused(wrong: Any) -> None:
     ("options", "message"),
     [
         ({"episode": "game"}, "episode: expected 'deal' or 'match', got 'game'"),
-        ({"observation": "image"}, "observation: expected 'flat' or 'history', got 'image'"),
+        (
+            {"observation": "image"},
+            "observation: expected 'flat', 'leads' or 'history', got 'image'",
+        ),
         ({"first_deal": -1}, "first_deal: expected an integer from 0 to"),
         ({"first_deal": 1.5}, "first_deal: expected an integer from 0 to"),
         ({"seed": 2**63}, "seed: expected an integer from 0 to"),

@@ -345,6 +345,11 @@ def test_a_mistake_in_an_agents_options_is_told_with_its_place(
     assert refusal(file, BUDGET + text).startswith(f"FILE, line {place}: {key}: ")
 
 
+def test_what_reads_all_plays_needs_no_leads(file: Path) -> None:
+    text = BUDGET + "network: {kind: history, sees: leads}\n"
+    assert "history sees every play in order; leave out network.sees" in refusal(file, text)
+
+
 def test_an_agent_with_no_weight_is_not_asked(file: Path) -> None:
     file.write_text(BUDGET + 'opponents:\n  agents: {"learned:nowhere": 0}\n')
     read_config(file)

@@ -11,7 +11,15 @@ import pytest
 from tressette_env import BatchTable, tressette_v0
 from tressette_env.errors import OptionError
 from tressette_env.notation import card_text, parse_card
-from tressette_env.observation import BLOCKS, RULE_FLAGS, Layout, encode, explain, layout_for
+from tressette_env.observation import (
+    BLOCKS,
+    KINDS,
+    RULE_FLAGS,
+    Layout,
+    encode,
+    explain,
+    layout_for,
+)
 from tressette_env.rulesets import PRESETS, RuleSet, playable_presets
 
 SUITS = ("denari", "coppe", "spade", "bastoni")
@@ -151,6 +159,7 @@ class Witness:
             "target": range(min(rules.target or 0, 40)),
             "history": [40 * play + card for play, (_, card) in enumerate(relative_plays)],
             "history_seats": [4 * play + by for play, (by, _) in enumerate(relative_plays)],
+            "led": [40 * by + card for by, card in relative_plays[::seats]],
         }
         out = {}
         for block in blocks:
@@ -242,7 +251,14 @@ def explain_all(table: Table) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("episode", "kind", "episodes"),
-    [("deal", "flat", 4), ("deal", "history", 2), ("match", "history", 1), ("match", "flat", 1)],
+    [
+        ("deal", "flat", 4),
+        ("deal", "leads", 2),
+        ("deal", "history", 2),
+        ("match", "flat", 1),
+        ("match", "leads", 1),
+        ("match", "history", 1),
+    ],
 )
 @pytest.mark.parametrize("house", HOUSES)
 def test_every_feature(house: str, episode: str, kind: str, episodes: int) -> None:
@@ -259,7 +275,7 @@ def test_every_feature(house: str, episode: str, kind: str, episodes: int) -> No
 # -------------------------------------------------------------------------- the table of blocks
 
 
-@pytest.mark.parametrize("kind", ["flat", "history"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("episode", ["deal", "match"])
 @pytest.mark.parametrize("house", ["playmore", "gamelake_partners", "mini_2x4"])
 def test_blocks_cover_the_features_once(house: str, episode: str, kind: str) -> None:
@@ -279,6 +295,7 @@ def test_blocks_cover_the_features_once(house: str, episode: str, kind: str) -> 
         {"total_own", "total_other", "target"} if episode == "match" else set()
     )
     assert ("history" in names) == (kind == "history")
+    assert ("led" in names) == (kind == "leads")
     env = tressette_v0.env(rules=house, episode=episode, observation=kind)
     assert env.observation_space("player_0")["observation"].shape == (layout.size,)
     assert (layout.seats, layout.episode, layout.kind) == (PRESETS[house].seats, episode, kind)
@@ -317,11 +334,13 @@ def test_unknown_names() -> None:
         layout["hands"]
     with pytest.raises(OptionError, match="episode: expected 'deal' or 'match', got 'game'"):
         layout_for(PRESETS["playmore"], "game")
-    with pytest.raises(OptionError, match="observation: expected 'flat' or 'history', got 'x'"):
+    with pytest.raises(
+        OptionError, match="observation: expected 'flat', 'leads' or 'history', got 'x'"
+    ):
         layout_for(PRESETS["playmore"], "deal", "x")
 
 
-@pytest.mark.parametrize("kind", ["flat", "history"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("house", HOUSES)
 def test_every_feature_is_written(house: str, kind: str) -> None:
     """Into buffers full of sevens, interpreted and compiled: nothing is left of them."""

@@ -37,7 +37,7 @@ from tressette_env.match import (
     next_leader,
     start_match,
 )
-from tressette_env.observation import Layout, encode, layout_for
+from tressette_env.observation import KINDS, Layout, encode, layout_for
 from tressette_env.rules import DEAL_OVER, ILLEGAL, deal, is_over, legal_cards, play_card
 from tressette_env.rulesets import playable_presets
 from tressette_env.state import STATE_DTYPE, State, new_state, state_from_record, state_to_record
@@ -156,13 +156,13 @@ def interpreted_observation(
     return words.view(np.int8)
 
 
-@pytest.mark.parametrize("observation", ["flat", "history"])
+@pytest.mark.parametrize("observation", KINDS)
 @pytest.mark.parametrize("name", PLAYABLE)
 def test_views_and_observations_are_the_same_interpreted_and_compiled_after_every_ply(
     name: str, observation: str
 ) -> None:
     rules = PRESETS[name]
-    tables, deals = (30, 3) if observation == "flat" else (5, 2)
+    tables, deals = (30, 3) if observation != "history" else (5, 2)
     table = BatchTable(tables, rules, seed=23, episode="match", observation=observation)
     layout = layout_for(rules, "match", observation)
     mirror = InterpretedTables(tables, rules, 23, "match")

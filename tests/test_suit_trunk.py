@@ -17,8 +17,8 @@ from tressette_env.observation import layout_for
 HOUSES = ["playmore", "gamelake", "gamelake_partners"]
 
 
-def network_for(house: str, hidden_sets: int = 0) -> ActorCritic:
-    layout = layout_for(get_rules(house))
+def network_for(house: str, hidden_sets: int = 0, sees: str = "flat") -> ActorCritic:
+    layout = layout_for(get_rules(house), kind=sees)
     spec = NetworkSpec(layout.size, (16, 12), "suit_shared", suit_parts(layout))
     critic = CriticSpec((16, 8), 40 * hidden_sets) if hidden_sets else CriticSpec()
     network = ActorCritic(spec, critic, torch.Generator().manual_seed(0))
@@ -33,19 +33,21 @@ def renamed_card(card: int, names: tuple[int, ...]) -> int:
     return 10 * names[card // 10] + card % 10
 
 
+@pytest.mark.parametrize("sees", ["flat", "leads"])
 @pytest.mark.parametrize("house", HOUSES)
 @pytest.mark.parametrize("names", [(1, 0, 2, 3), (3, 0, 1, 2), (2, 3, 0, 1)])
 def test_renaming_the_suits_of_a_deal_renames_the_logits(
-    house: str, names: tuple[int, ...]
+    house: str, names: tuple[int, ...], sees: str
 ) -> None:
     rules = get_rules(house)
     rng = random.Random(1)
     decks = [rng.sample(range(40), 40) for _ in range(20)]
     other = [[renamed_card(card, names) for card in deck] for deck in decks]
     tables = [
-        BatchTable(20, rules, deals=[(deck, 0) for deck in cards]) for cards in (decks, other)
+        BatchTable(20, rules, deals=[(deck, 0) for deck in cards], observation=sees)
+        for cards in (decks, other)
     ]
-    network = network_for(house, 1)
+    network = network_for(house, 1, sees)
     for _ply in range(38):
         both = [torch.from_numpy(table.observations).double() for table in tables]
         hidden = torch.from_numpy(

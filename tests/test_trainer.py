@@ -357,6 +357,7 @@ FULL = [
     "critic.hidden=[8]",
     "critic.sees=hands_and_stock",
     "network.kind=suit_shared",
+    "network.sees=leads",
     "ppo.magnet=0.3",
     "ppo.magnet_every=3",
 ]

@@ -57,8 +57,8 @@ class BatchTable:
         0 to 2**63 - 1; None draws one, kept in ``seed``.
     episode : {"deal", "match"}
         What ends an episode (R13); with "match" observations hold the totals.
-    observation : {"flat", "history"}
-        Whether observations hold the ordered plays.
+    observation : {"flat", "leads", "history"}
+        What else observations hold: the cards that led tricks, or the ordered plays.
     first_deal : int
         Number of the first deal.
     deals : iterable of (deck, leader), optional

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tressette_env import full_state
 from tressette_env.errors import OptionError
-from tressette_env.observation import OBSERVATION_VERSION, RULE_FLAGS, Block, layout_for
+from tressette_env.observation import KINDS, OBSERVATION_VERSION, RULE_FLAGS, Block, layout_for
 from tressette_env.rulesets import PRESETS, RuleSet, playable_presets
 
 __all__ = ["GENERATED", "generate", "house_table", "main", "observation_page", "outdated"]
@@ -85,15 +85,16 @@ def observation_page() -> str:
     for rules, seats in ((two, "Two seats"), (four, "Four seats")):
         for episode in ("deal", "match"):
             layout = layout_for(rules, episode)
-            with_history = layout_for(rules, episode, "history")
             parts.append(f'## {seats}, `episode="{episode}"`\n')
             parts.append(f"{layout.size} features.\n")
             parts += _table(layout.blocks)
-            parts.append(
-                f'With `observation="history"`, {with_history.size} features; these come after '
-                "the others:\n"
-            )
-            parts += _table(with_history.blocks[len(layout.blocks) :])
+            for kind in KINDS[1:]:
+                more = layout_for(rules, episode, kind)
+                parts.append(
+                    f'With `observation="{kind}"`, {more.size} features; these come after the '
+                    "others:\n"
+                )
+                parts += _table(more.blocks[len(layout.blocks) :])
     parts.append(_FULL_STATE)
     for rules, seats in ((two, "Two"), (four, "Four")):
         layout = full_state.layout(rules)

@@ -24,6 +24,7 @@ from tressette_env.view import seat_of_play
 
 __all__ = [
     "BLOCKS",
+    "KINDS",
     "OBSERVATION_VERSION",
     "RULE_FLAGS",
     "Block",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 OBSERVATION_VERSION = 1
+KINDS = ("flat", "leads", "history")
 MAX_THIRDS = 35
 MAX_TOTAL = 40  # totals and targets above are shown as this
 RULE_FLAGS = (
@@ -75,7 +77,7 @@ class _Column:
     name: str
     size: Callable[[int], int]  # features, from the number of seats
     meaning: str
-    only: str = ""  # "match" or "history": only with that option
+    only: str = ""  # "match", "leads" or "history": only with that option
 
 
 _ROW = NUM_CARDS  # an observation is a matrix of rows of 40 features
@@ -127,6 +129,12 @@ _COLUMNS = (
         "relative seat that made each play, in order: 4 features for each of 40 plays",
         "history",
     ),
+    _Column(
+        "led",
+        lambda s: s * NUM_CARDS,
+        "card that led a trick of this deal: 40 features for each relative seat",
+        "leads",
+    ),
 )
 (
     _HAND,
@@ -148,6 +156,7 @@ _COLUMNS = (
     _TARGET,
     _HISTORY,
     _HISTORY_SEATS,
+    _LED,
 ) = range(len(_COLUMNS))
 
 
@@ -159,11 +168,11 @@ class Layout:
     ----------
     seats : int
     episode : {"deal", "match"}
-    kind : {"flat", "history"}
+    kind : {"flat", "leads", "history"}
     blocks : tuple of Block
     size : int
         Features in an observation (F), a multiple of 40.
-    places : int64[2, 19]
+    places : int64[2, 20]
         Row of 40 features and place in it at which each block of the table starts, -1 where it is
         absent; read by ``encode``.
     """
@@ -210,14 +219,15 @@ def layout_for(rules: RuleSet, episode: str = "deal", kind: str = "flat") -> Lay
     Raises
     ------
     OptionError
-        If ``episode`` is not "deal" or "match", or ``kind`` not "flat" or "history".
+        If ``episode`` is not "deal" or "match", or ``kind`` none of ``KINDS``.
     """
     for name, value, allowed in (
         ("episode", episode, ("deal", "match")),
-        ("observation", kind, ("flat", "history")),
+        ("observation", kind, KINDS),
     ):
         if value not in allowed:
-            raise OptionError(f"{name}: expected {allowed[0]!r} or {allowed[1]!r}, got {value!r}")
+            known = f"{', '.join(map(repr, allowed[:-1]))} or {allowed[-1]!r}"
+            raise OptionError(f"{name}: expected {known}, got {value!r}")
     return _layout(rules.seats, episode, kind)
 
 
@@ -247,7 +257,7 @@ def encode(view: Any, rules: Any, places: Any, words: Any) -> None:
     ----------
     view : View or record of VIEW_DTYPE
     rules : RuleSet or record of RULES_DTYPE
-    places : int64[2, 19]
+    places : int64[2, 20]
         ``Layout.places``.
     words : int64[F / 8]
         The observation, int8[F], viewed as 64-bit words; every feature is written.
@@ -293,6 +303,8 @@ def encode(view: Any, rules: Any, places: Any, words: Any) -> None:
         write_row(words, rows[_TARGET], _thermometer(rules.target_total, 40))
     if rows[_HISTORY] >= 0:
         _encode_history(view, rows[_HISTORY], rows[_HISTORY_SEATS], words)
+    if rows[_LED] >= 0:
+        _encode_leads(view, rules.seats, rows[_LED], words)
 
 
 def _flags(rules: Any) -> int:
@@ -320,6 +332,14 @@ def _encode_history(view: Any, cards_row: int, seats_row: int, words: Any) -> No
             if play < view.ply:
                 bits |= 1 << 4 * (play - 10 * row) + seat_of_play(view, view.plays[play])
         write_row(words, seats_row + row, bits)
+
+
+def _encode_leads(view: Any, seats: int, row: int, words: Any) -> None:
+    led = 0
+    for play in range(0, view.ply, seats):
+        led |= 1 << view.plays[play]
+    for relative in range(seats):
+        write_row(words, row + relative, led & view.played[relative])
 
 
 def explain(observation: Sequence[int] | npt.NDArray[Any], layout: Layout) -> dict[str, Any]:
@@ -363,7 +383,7 @@ def _cards_in_order(features: npt.NDArray[Any]) -> str:
 def _explain_block(block: Block, features: npt.NDArray[Any], layout: Layout) -> Any:
     if block.name in ("hand", "table", "unseen"):
         return _cards(features)
-    if block.name in ("played", "known"):
+    if block.name in ("played", "known", "led"):
         return {f"seat +{r}": _cards(row) for r, row in enumerate(features.reshape(-1, NUM_CARDS))}
     if block.name == "led_suit":
         return next((SUIT_NAMES[suit] for suit in np.flatnonzero(features)), None)

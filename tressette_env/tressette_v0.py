@@ -93,8 +93,8 @@ class raw_env(AECEnv[str, Any, Any]):
         "house": at the end of a deal the side's margin in the house's unit over its total (thirds /
         35, points / 11); with ``episode="match"`` +1 or -1 at the end of the match. "tricks": the
         margin in thirds / 35 as tricks are won.
-    observation : {"flat", "history"}
-        "history" adds the ordered plays, for sequence models.
+    observation : {"flat", "leads", "history"}
+        "leads" adds the cards that led tricks, "history" the ordered plays.
     render_mode : {"ansi", "human"}, optional
     reveal : bool
         Whether rendering shows every hand.
@@ -117,7 +117,7 @@ class raw_env(AECEnv[str, Any, Any]):
         rules: str | RuleSet = "playmore",
         episode: Literal["deal", "match"] = "deal",
         reward: Literal["house", "tricks"] = "house",
-        observation: Literal["flat", "history"] = "flat",
+        observation: Literal["flat", "leads", "history"] = "flat",
         render_mode: Literal["ansi", "human"] | None = None,
         reveal: bool = False,
     ) -> None:

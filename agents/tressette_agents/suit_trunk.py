@@ -23,7 +23,7 @@ __all__ = ["SuitPart", "SuitTrunk", "hidden_parts", "suit_parts"]
 #: Features that describe suits: where they start, and how many of them belong to each suit.
 SuitPart = tuple[int, int]
 
-_BY_CARD = ("hand", "table", "unseen", "played", "known")  # blocks of 40 features a seat
+_BY_CARD = ("hand", "table", "unseen", "played", "known", "led")  # blocks of 40 features a seat
 _BY_SUIT = ("led_suit", "voids")  # blocks of 4 features a seat
 
 
@@ -31,8 +31,7 @@ def suit_parts(layout: Layout) -> tuple[SuitPart, ...]:
     """Return the parts of an observation that describe suits."""
     parts: list[SuitPart] = []
     for names, width in ((_BY_CARD, CARDS_PER_SUIT), (_BY_SUIT, 1)):
-        for name in names:
-            block = layout[name]
+        for block in (one for one in layout.blocks if one.name in names):
             stop = block.start + block.size
             parts += [(start, width) for start in range(block.start, stop, NUM_SUITS * width)]
     return tuple(parts)

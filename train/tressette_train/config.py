@@ -92,6 +92,10 @@ class NetworkConfig(_Section):
         max_length=16,
         description="widths of its layers; with suit_shared for each suit",
     )
+    sees: Literal["flat", "leads"] = Field(
+        default="flat",
+        description="leads: mlp and suit_shared also see which cards led tricks, and who led them",
+    )
     predicts_hands: bool = Field(
         default=False,
         description="whether its layers also learn to predict the others' hands (ppo.hand_weight); "
@@ -109,12 +113,14 @@ class NetworkConfig(_Section):
             raise ValueError(
                 f"{self.kind}: expected at least one width in network.hidden, got none"
             )
+        if self.kind == "history" and self.sees != "flat":
+            raise ValueError("history sees every play in order; leave out network.sees")
         return self
 
     @property
-    def observation(self) -> Literal["flat", "history"]:
+    def observation(self) -> Literal["flat", "leads", "history"]:
         """The kind of observation that it reads."""
-        return "history" if self.kind == "history" else "flat"
+        return "history" if self.kind == "history" else self.sees
 
 
 class CriticConfig(_Section):
