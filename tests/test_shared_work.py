@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tressette_agents import make_agent, pimc_kernels, search_agent
+from tressette_agents import make_agent, pimc_kernels, search_agent, shared_work
 from tressette_agents.flat import FlatAgent
 from tressette_agents.ismcts import IsmctsAgent
 from tressette_agents.pimc import PimcAgent
@@ -174,6 +174,28 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(
     assert sorted(calls) == [(0, 1), (1, 2), (2, 3)]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_work_that_the_pool_keeps_when_it_cannot_start_a_thread_is_done_once(
+    when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool queues it first: a thread it has may take it before the caller does, or after."""
+    queued: list[Callable[[], None]] = []
+
+    def refuse(_pool: object, work: Callable[..., None], *arguments: Any) -> None:
+        if when == "before":
+            work(*arguments)
+        else:
+            queued.append(lambda: work(*arguments))
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refuse)
+    calls: list[tuple[int, int]] = []
+    Recorder(3).share(lambda part, low, high: calls.append((low, high)), 3)
+    for late in queued:
+        late()
+    assert sorted(calls) == [(0, 1), (1, 2), (2, 3)]
+
+
 # --------------------------------------------------------------------------------- interruptions
 
 
@@ -224,6 +246,30 @@ def test_after_ctrl_c_the_other_threads_stop_and_the_next_call_starts_afresh() -
     found: list[list[int]] = []
     shared.share(lambda part, low, high: found.append([*part, low, high]), 1)
     assert found == [[0, 1]]
+
+
+def test_a_second_ctrl_c_leaves_no_arrays_that_a_thread_still_works_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared, go = Recorder(2), threading.Event()
+
+    def work(part: list[int], low: int, high: int) -> None:
+        part.append(low)
+        if low == 0:
+            raise KeyboardInterrupt
+        go.wait(5)
+
+    def interrupted(_futures: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shared_work, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shared.share(work, 2)
+    found: list[list[int]] = []
+    shared.share(lambda part, low, high: found.append([*part, low]), 1)
+    go.set()
+    assert found == [[0]]
 
 
 def test_rows_are_handed_out_in_calls_of_a_bounded_size() -> None:
@@ -319,6 +365,27 @@ def test_true_is_no_number_of_threads() -> None:
 )
 def test_agents_made_in_python_have_the_bounds_of_specs(make: Any, option: str, value: Any) -> None:
     with pytest.raises(OptionError, match=f"{option}: expected a whole number from"):
+        make(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "value", "expected"),
+    [
+        (FlatAgent, "rollout", "gredy", "one of counting, greedy; got 'gredy'"),
+        (FlatAgent, "leaf", None, "one of estimate, play; got None"),
+        (PimcAgent, "rollout", 0, "one of counting, greedy; got 0"),
+        (IsmctsAgent, "rollout", "random", "one of counting, greedy; got 'random'"),
+        (IsmctsAgent, "leaf", "ply", "one of estimate, play; got 'ply'"),
+        (IsmctsAgent, "explore", float("nan"), "a number from 0 to 100, got nan"),
+        (IsmctsAgent, "explore", -1, "a number from 0 to 100, got -1"),
+        (IsmctsAgent, "explore", None, "a number from 0 to 100, got None"),
+        (IsmctsAgent, "explore", 10**400, "a number from 0 to 100, got 1000"),
+    ],
+)
+def test_words_and_numbers_that_no_spec_may_have_are_refused_in_python_too(
+    make: Any, option: str, value: Any, expected: str
+) -> None:
+    with pytest.raises(OptionError, match=f"^{option}: expected {expected}"):
         make(**{option: value})
 
 

@@ -125,3 +125,30 @@ def test_there_is_a_seed_for_every_view(spec: str) -> None:
             make_agent(spec).act_batch(views, PLAYMORE, seeds)
     with pytest.raises(OptionError, match="views, seeds: expected VIEW_DTYPE"):
         make_agent(spec).act_batch(np.zeros(3), PLAYMORE, np.zeros(3, np.int64))
+
+
+BAD_SEEDS = [-1, 1.5, 1 << 63, 1 << 70, "7", True, float("nan"), None]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_seeds_are_whole_numbers_up_to_63_bits(spec: str) -> None:
+    table, agent = BatchTable(2, PLAYMORE, 2), make_agent(spec)
+    for seed in BAD_SEEDS:
+        with pytest.raises(OptionError, match="seeds: expected integers"):
+            agent.act_batch(table.views(), PLAYMORE, np.array([seed, seed]))
+        with pytest.raises(OptionError, match="seed: expected an integer"):
+            agent.act(table.view(0), seed)
+    cards = agent.act_batch(table.views(), PLAYMORE, np.array([3, 5]))
+    for seeds in ([3, 5], np.array([3, 5], np.uint8), np.array([3, 0, 5, 0])[::2]):
+        assert (agent.act_batch(table.views(), PLAYMORE, seeds) == cards).all()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_name_of_rules_and_what_is_no_view_are_refused(spec: str) -> None:
+    views = BatchTable(1, PLAYMORE, 2).views()
+    for rules in ("playmore", None):
+        with pytest.raises(OptionError, match=r"rules: expected a RuleSet, got .*get_rules"):
+            make_agent(spec).act_batch(views, rules, np.zeros(1, np.int64))  # type: ignore[arg-type]
+    for view in (None, views[0]):
+        with pytest.raises(OptionError, match="view: expected a View, got"):
+            make_agent(spec).act(view, 0)  # type: ignore[arg-type]
