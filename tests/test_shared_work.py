@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tressette_agents import make_agent, pimc_kernels, search_agent, shared_work
+from tressette_agents import (
+    ismcts,
+    ismcts_kernels,
+    make_agent,
+    pimc_kernels,
+    search_agent,
+    shared_work,
+)
 from tressette_agents.flat import FlatAgent
 from tressette_agents.ismcts import IsmctsAgent
 from tressette_agents.pimc import PimcAgent
@@ -297,6 +304,35 @@ def test_pimc_heeds_ctrl_c_after_every_solved_world(monkeypatch: pytest.MonkeyPa
     assert (agent.act_batch(VIEWS[:1], PLAYMORE, SEEDS[:1]) == expected).all()
 
 
+@pytest.mark.parametrize("spec", ["pimc:worlds=50,threads=1", "ismcts:iterations=50,threads=1"])
+def test_a_thread_gives_up_its_search_when_another_has_failed(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent: Any = make_agent(spec)
+    calls: list[int] = []
+
+    def stopped(*_: Any) -> None:
+        calls.append(1)
+        agent._stopped = len(calls) == 2
+
+    monkeypatch.setattr(pimc_kernels, "add_corrections", stopped)
+    monkeypatch.setattr(ismcts_kernels, "best_cards", stopped)
+    monkeypatch.setattr(ismcts, "_ITERATIONS_A_CALL", 1)
+    agent.act_batch(VIEWS[:1], PLAYMORE, SEEDS[:1])
+    assert len(calls) == 2
+
+
+def test_solvers_hand_out_few_positions_at_a_time() -> None:
+    solver, calls = PartnersSolver(4), []
+
+    def kernel(tables: Any, rows: slice, out: Any) -> None:
+        calls.append((rows.start, rows.stop, len(out)))
+        out[:] = range(rows.start, rows.stop)
+
+    assert solver._solve(kernel, 10).tolist() == list(range(10))
+    assert calls == [(0, 4, 4), (4, 8, 4), (8, 10, 2)]
+
+
 # ---------------------------------------------------------------------------------- search agents
 
 
@@ -317,6 +353,20 @@ class Stub(SearchAgent[None]):
         memory: None,
     ) -> None:
         chosen[:] = np.where(seeds == 5, -2, seeds)
+
+
+def test_search_gets_a_bounded_number_of_views_and_a_thread_enough_of_them() -> None:
+    class Counted(Stub):
+        views_a_call = 5
+
+        def search(self, views: Any, rules: Any, seeds: Any, chosen: Any, memory: None) -> None:
+            sizes.append(len(views))
+
+    sizes: list[int] = []
+    agent = Counted(16)
+    agent.act_batch(VIEWS, PLAYMORE, SEEDS)
+    assert sorted(sizes) == [3, 3, 3, 5, 5, 5]  # three threads of eight views
+    assert len(agent._parts) == 3
 
 
 def test_a_view_that_no_deal_fits_is_named() -> None:

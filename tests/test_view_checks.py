@@ -85,6 +85,20 @@ def test_fields_of_another_type_or_size_are_refused(field: str, value: Any) -> N
             make_agent(spec).act(view, 0)
 
 
+@pytest.mark.parametrize("spec", SPECS[:3])
+def test_what_only_the_sampler_finds_is_named_too(spec: str) -> None:
+    """All that is public fits, but the opponent would hold eleven cards."""
+    views = BatchTable(2, PLAYMORE, 2).views()
+    known = sum(1 << card for card in range(40) if views["unseen"][1] >> card & 1)
+    while known.bit_count() > 11:
+        known &= known - 1
+    views["known"][1, 1] = known
+    views["unseen"][1] ^= known
+    check_views(views, PLAYMORE, np.zeros(2, np.int64))
+    with pytest.raises(OptionError, match=r"no hidden cards fit \(view 1 of 2\)"):
+        make_agent(spec).act_batch(views, PLAYMORE, np.zeros(2, np.int64))
+
+
 def test_a_seat_that_is_not_to_act_may_not_have_legal_cards() -> None:
     table = BatchTable(1, PLAYMORE, 2)
     views = table.views(1 - table.seats)
