@@ -141,7 +141,7 @@ def test_there_is_a_seed_for_every_view(spec: str) -> None:
         make_agent(spec).act_batch(np.zeros(3), PLAYMORE, np.zeros(3, np.int64))
 
 
-BAD_SEEDS = [-1, 1.5, 1 << 63, 1 << 70, "7", True, float("nan"), None]
+BAD_SEEDS: list[Any] = [-1, 1.5, 1 << 63, 1 << 70, "7", True, float("nan"), None]
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -163,6 +163,7 @@ def test_a_name_of_rules_and_what_is_no_view_are_refused(spec: str) -> None:
     for rules in ("playmore", None):
         with pytest.raises(OptionError, match=r"rules: expected a RuleSet, got .*get_rules"):
             make_agent(spec).act_batch(views, rules, np.zeros(1, np.int64))  # type: ignore[arg-type]
-    for view in (None, views[0]):
+    strangers: list[Any] = [None, views[0]]
+    for view in strangers:
         with pytest.raises(OptionError, match="view: expected a View, got"):
-            make_agent(spec).act(view, 0)  # type: ignore[arg-type]
+            make_agent(spec).act(view, 0)

@@ -63,7 +63,7 @@ def choice_option(choices: tuple[str, ...]) -> Callable[[str], str]:
     """Return the reader of an option that is one of some words."""
 
     def read(text: str) -> str:
-        if not isinstance(text, str) or text not in choices:
+        if text not in choices:
             raise ValueError(f"expected one of {', '.join(choices)}; got {shown(text)}")
         return text
 

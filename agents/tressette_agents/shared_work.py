@@ -137,9 +137,11 @@ class SharedWork(ABC, Generic[Part]):
             if not job.set_running_or_notify_cancel():
                 return
             try:
-                job.set_result(work(*arguments))
+                work(*arguments)
             except BaseException as error:
                 job.set_exception(error)
+            else:
+                job.set_result(None)
 
         try:
             self._pool.submit(run)
