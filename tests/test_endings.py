@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tressette_agents import make_agent
+from tressette_agents.endings import EndingsAgent
 from tressette_agents.solver import card_values
 from tressette_env.batch import BatchTable
 from tressette_env.errors import RulesError
+from tressette_env.policies import Agent
 from tressette_env.rulesets import PRESETS, RuleSet
 from tressette_env.view import View
 from tressette_train.evaluate import evaluate
@@ -77,6 +79,30 @@ def test_rules_that_cannot_be_solved_are_refused(spec: str, rules: RuleSet, word
     views = BatchTable(1, rules, 0).views()
     with pytest.raises(RulesError, match=words):
         make_agent(spec).act_batch(views, rules, np.zeros(1, np.int64))
+
+
+def test_rules_that_the_base_does_not_play_are_refused() -> None:
+    class Picky(Agent):
+        def check_rules(self, rules: RuleSet) -> None:
+            raise RulesError("not these")
+
+    with pytest.raises(RulesError, match="not these"):
+        EndingsAgent(Picky()).check_rules(PRESETS["playmore"])
+
+
+def test_probabilities_are_the_bases_and_one_for_the_solvers_card() -> None:
+    rules = PRESETS["playmore"]
+    table = BatchTable(1, rules, 5)
+    start = table.views()
+    table.play_randomly(22, 1)
+    views = np.concatenate([start, table.views()])
+    agent = make_agent("random+endings")
+    chances = agent.probabilities(views, rules)
+    assert chances is not None
+    assert chances[0].max() == pytest.approx(0.1) and chances.sum(1) == pytest.approx([1, 1])
+    assert chances[1, agent.act_batch(views, rules, np.zeros(2, np.int64))[1]] == 1
+    assert make_agent("flat:worlds=1+endings").probabilities(views, rules) is None
+    assert make_agent("greedy+endings").ignores_seed and not agent.ignores_seed
 
 
 @pytest.mark.parametrize("house", ["playmore", "gamelake"])

@@ -11,6 +11,8 @@ from tressette_agents import make_agent
 from tressette_agents.counting import counting_card
 from tressette_agents.flat import FlatAgent
 from tressette_agents.greedy import greedy_card
+from tressette_agents.playouts import suit_rows
+from tressette_agents.search_kernels import _estimate
 from tressette_env.batch import BatchTable
 from tressette_env.errors import OptionError
 from tressette_env.rules import is_over, play_card, side_of
@@ -23,8 +25,8 @@ from tressette_train.evaluate import evaluate
 WORLDS = 6
 
 
-def best_by_hand(view: View, seed: int, rollout: str) -> set[int]:
-    """Cards with the best total margin, interpreted: the same worlds, played to the end."""
+def best_by_hand(view: View, seed: int, rollout: str, leaf: str = "play") -> set[int]:
+    """Cards with the best total margin, interpreted: the same worlds, played on."""
     choose = {"counting": counting_card, "greedy": greedy_card}[rollout]
     side = side_of(view.seat)
     sign = -1 if view.rules.fewest_wins else 1
@@ -34,9 +36,21 @@ def best_by_hand(view: View, seed: int, rollout: str) -> set[int]:
             state = state_from_record(world)
             play_card(state, view.rules, card)
             while not is_over(state, view.rules):
+                if (
+                    leaf == "estimate"
+                    and state.drawn == view.rules.stock_size
+                    and not state.ply % 2
+                ):
+                    break
                 own = view_of(state, view.rules, state.turn)
                 play_card(state, view.rules, choose(own, view.rules))
-            totals[card] += sign * (state.thirds[side] - state.thirds[1 - side])
+            leader = 1 if side_of(state.turn) == side else -1
+            margin = state.thirds[side] - state.thirds[1 - side]
+            if not is_over(state, view.rules):
+                own_hand, other = state.hands[state.turn], state.hands[1 - state.turn]
+                left = view.rules.total_thirds - sum(state.thirds)
+                margin += leader * (2 * _estimate(own_hand, other, suit_rows()) - left)
+            totals[card] += sign * margin
     return {card for card in totals if totals[card] == max(totals.values())}
 
 
@@ -61,6 +75,22 @@ def test_the_card_is_the_best_mean_over_the_worlds(rules: RuleSet, rollout: str)
             best = best_by_hand(View.from_record(views[0], rules), ply, rollout)
             assert int(cards[0]) in best
         table.play(cards)
+
+
+def test_by_default_the_ending_of_a_world_is_estimated() -> None:
+    rules = PRESETS["playmore"]
+    agent = make_agent(f"flat:worlds={WORLDS}")
+    table = BatchTable(2, rules, 8)
+    differ = 0
+    for ply in range(rules.stock_size):
+        views = table.views()
+        cards = agent.act_batch(views, rules, np.array([ply, 77]))
+        if ply % 3 == 1:
+            view = View.from_record(views[0], rules)
+            assert int(cards[0]) in best_by_hand(view, ply, "counting", "estimate")
+            differ += int(cards[0]) not in best_by_hand(view, ply, "counting")
+        table.play(cards)
+    assert differ
 
 
 @pytest.mark.parametrize("spec", ["flat:worlds=5", "pimc:worlds=2", "ismcts:iterations=30"])

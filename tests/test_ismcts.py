@@ -158,15 +158,18 @@ def test_a_search_in_several_calls_is_the_same_search(monkeypatch: pytest.Monkey
     assert (agent.act_batch(table.views(), table.rules, np.arange(6)) == expected).all()
 
 
-@pytest.mark.parametrize("house", ["playmore", "gamelake_partners"])
-def test_a_single_iteration_plays_the_quick_rule(house: str) -> None:
+@pytest.mark.parametrize(
+    ("house", "rule"),
+    [("playmore", "counting"), ("playmore", "greedy"), ("gamelake_partners", "counting")],
+)
+def test_a_single_iteration_plays_the_quick_rule(house: str, rule: str) -> None:
     rules = PRESETS[house]
     table = BatchTable(30, rules, 2)
-    one, counting = make_agent("ismcts:iterations=1"), make_agent("counting")
+    one, quick = make_agent(f"ismcts:iterations=1,rollout={rule}"), make_agent(rule)
     for _ in range(rules.deck_size):
         views, seeds = table.views(), np.arange(30)
         cards = one.act_batch(views, rules, seeds)
-        assert (cards == counting.act_batch(views, rules, seeds)).all()
+        assert (cards == quick.act_batch(views, rules, seeds)).all()
         table.play(cards)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tressette_agents import make_agent, pimc_kernels, search_kernels
+from tressette_agents import make_agent, pimc, pimc_kernels, search_kernels
 from tressette_agents.counting import counting_card
 from tressette_agents.pimc_kernels import SPREAD
 from tressette_agents.playouts import suit_rows
@@ -154,6 +157,31 @@ def test_a_time_limit_holds_and_deals_the_same_worlds() -> None:
         int(make_agent(f"pimc:worlds={n}").act_batch(views, rules, seeds)[0]) for n in (1, 2, 3, 4)
     }
     assert int(quick.act_batch(views, rules, seeds)[0]) in few
+
+
+def test_the_clock_is_looked_at_after_every_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look takes ten milliseconds here: the first at 0, the last at the limit."""
+    looks = itertools.count(0, 10)
+    solved: list[int] = []
+
+    def count(view: Any, rule: Any, seed: int, first: int, end: int, *_: Any) -> None:
+        solved.append(first)
+
+    monkeypatch.setattr(pimc_kernels, "add_corrections", count)
+    monkeypatch.setattr(pimc, "time", SimpleNamespace(perf_counter=lambda: next(looks) / 1000))
+    views = BatchTable(1, PRESETS["playmore"], 4).views()
+    make_agent("pimc:ms=50").act_batch(views, PRESETS["playmore"], np.arange(1))
+    assert solved == [0, SPREAD, 2 * SPREAD, 3 * SPREAD, 4 * SPREAD]
+    solved.clear()
+    make_agent("pimc:worlds=3").act_batch(views, PRESETS["playmore"], np.arange(1))
+    assert solved == [0, SPREAD, 2 * SPREAD]
+
+
+@pytest.mark.parametrize(
+    "spec", ["pimc:worlds=3,rollout=greedy,draws=2,tricks=7", "pimc:ms=7", "pimc:worlds=32"]
+)
+def test_specs(spec: str) -> None:
+    assert make_agent(spec).spec == spec
 
 
 def test_pimc_beats_counting_with_exact_endings() -> None:

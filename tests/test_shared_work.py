@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tressette_agents import make_agent, pimc_kernels, search_agent
+from tressette_agents import (
+    ismcts,
+    ismcts_kernels,
+    make_agent,
+    pimc_kernels,
+    search_agent,
+    shared_work,
+)
 from tressette_agents.flat import FlatAgent
 from tressette_agents.ismcts import IsmctsAgent
 from tressette_agents.pimc import PimcAgent
@@ -174,6 +181,28 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(
     assert sorted(calls) == [(0, 1), (1, 2), (2, 3)]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_work_that_the_pool_keeps_when_it_cannot_start_a_thread_is_done_once(
+    when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool queues it first: a thread it has may take it before the caller does, or after."""
+    queued: list[Callable[[], None]] = []
+
+    def refuse(_pool: object, work: Callable[..., None], *arguments: Any) -> None:
+        if when == "before":
+            work(*arguments)
+        else:
+            queued.append(lambda: work(*arguments))
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refuse)
+    calls: list[tuple[int, int]] = []
+    Recorder(3).share(lambda part, low, high: calls.append((low, high)), 3)
+    for late in queued:
+        late()
+    assert sorted(calls) == [(0, 1), (1, 2), (2, 3)]
+
+
 # --------------------------------------------------------------------------------- interruptions
 
 
@@ -226,6 +255,30 @@ def test_after_ctrl_c_the_other_threads_stop_and_the_next_call_starts_afresh() -
     assert found == [[0, 1]]
 
 
+def test_a_second_ctrl_c_leaves_no_arrays_that_a_thread_still_works_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared, go = Recorder(2), threading.Event()
+
+    def work(part: list[int], low: int, high: int) -> None:
+        part.append(low)
+        if low == 0:
+            raise KeyboardInterrupt
+        go.wait(5)
+
+    def interrupted(_futures: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shared_work, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shared.share(work, 2)
+    found: list[list[int]] = []
+    shared.share(lambda part, low, high: found.append([*part, low]), 1)
+    go.set()
+    assert found == [[0]]
+
+
 def test_rows_are_handed_out_in_calls_of_a_bounded_size() -> None:
     shared, calls = Recorder(2), []
     shared.share(lambda part, low, high: calls.append((low, high)), 10, 1, 2)
@@ -251,6 +304,35 @@ def test_pimc_heeds_ctrl_c_after_every_solved_world(monkeypatch: pytest.MonkeyPa
     assert (agent.act_batch(VIEWS[:1], PLAYMORE, SEEDS[:1]) == expected).all()
 
 
+@pytest.mark.parametrize("spec", ["pimc:worlds=50,threads=1", "ismcts:iterations=50,threads=1"])
+def test_a_thread_gives_up_its_search_when_another_has_failed(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent: Any = make_agent(spec)
+    calls: list[int] = []
+
+    def stopped(*_: Any) -> None:
+        calls.append(1)
+        agent._stopped = len(calls) == 2
+
+    monkeypatch.setattr(pimc_kernels, "add_corrections", stopped)
+    monkeypatch.setattr(ismcts_kernels, "best_cards", stopped)
+    monkeypatch.setattr(ismcts, "_ITERATIONS_A_CALL", 1)
+    agent.act_batch(VIEWS[:1], PLAYMORE, SEEDS[:1])
+    assert len(calls) == 2
+
+
+def test_solvers_hand_out_few_positions_at_a_time() -> None:
+    solver, calls = PartnersSolver(4), []
+
+    def kernel(tables: Any, rows: slice, out: Any) -> None:
+        calls.append((rows.start, rows.stop, len(out)))
+        out[:] = range(rows.start, rows.stop)
+
+    assert solver._solve(kernel, 10).tolist() == list(range(10))
+    assert calls == [(0, 4, 4), (4, 8, 4), (8, 10, 2)]
+
+
 # ---------------------------------------------------------------------------------- search agents
 
 
@@ -271,6 +353,20 @@ class Stub(SearchAgent[None]):
         memory: None,
     ) -> None:
         chosen[:] = np.where(seeds == 5, -2, seeds)
+
+
+def test_search_gets_a_bounded_number_of_views_and_a_thread_enough_of_them() -> None:
+    class Counted(Stub):
+        views_a_call = 5
+
+        def search(self, views: Any, rules: Any, seeds: Any, chosen: Any, memory: None) -> None:
+            sizes.append(len(views))
+
+    sizes: list[int] = []
+    agent = Counted(16)
+    agent.act_batch(VIEWS, PLAYMORE, SEEDS)
+    assert sorted(sizes) == [3, 3, 3, 5, 5, 5]  # three threads of eight views
+    assert len(agent._parts) == 3
 
 
 def test_a_view_that_no_deal_fits_is_named() -> None:
@@ -319,6 +415,27 @@ def test_true_is_no_number_of_threads() -> None:
 )
 def test_agents_made_in_python_have_the_bounds_of_specs(make: Any, option: str, value: Any) -> None:
     with pytest.raises(OptionError, match=f"{option}: expected a whole number from"):
+        make(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "value", "expected"),
+    [
+        (FlatAgent, "rollout", "gredy", "one of counting, greedy; got 'gredy'"),
+        (FlatAgent, "leaf", None, "one of estimate, play; got None"),
+        (PimcAgent, "rollout", 0, "one of counting, greedy; got 0"),
+        (IsmctsAgent, "rollout", "random", "one of counting, greedy; got 'random'"),
+        (IsmctsAgent, "leaf", "ply", "one of estimate, play; got 'ply'"),
+        (IsmctsAgent, "explore", float("nan"), "a number from 0 to 100, got nan"),
+        (IsmctsAgent, "explore", -1, "a number from 0 to 100, got -1"),
+        (IsmctsAgent, "explore", None, "a number from 0 to 100, got None"),
+        (IsmctsAgent, "explore", 10**400, "a number from 0 to 100, got 1000"),
+    ],
+)
+def test_words_and_numbers_that_no_spec_may_have_are_refused_in_python_too(
+    make: Any, option: str, value: Any, expected: str
+) -> None:
+    with pytest.raises(OptionError, match=f"^{option}: expected {expected}"):
         make(**{option: value})
 
 

@@ -394,6 +394,16 @@ def test_a_known_ending_costs_nothing():
     assert solver.nodes == nodes
 
 
+def test_the_positions_of_all_threads_are_counted():
+    own, other, _ = random_endings(2, 8, seed=55, share_led=0)
+    nodes = []
+    for threads, rows in ((1, slice(0, 1)), (1, slice(1, 2)), (2, slice(0, 2))):
+        solver = EndingSolver(threads=threads)
+        solver.solve(own[rows], other[rows])
+        nodes.append(solver.nodes)
+    assert nodes[2] == nodes[0] + nodes[1]
+
+
 # Own, other, thirds, positions searched with an empty table.
 PINNED = [
     ("D:3J6 C:274 S:A7 B:2Q", "D:KQ7 C:3J5 S:3 B:3AJ", 8, 7116),

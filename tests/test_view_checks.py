@@ -85,6 +85,20 @@ def test_fields_of_another_type_or_size_are_refused(field: str, value: Any) -> N
             make_agent(spec).act(view, 0)
 
 
+@pytest.mark.parametrize("spec", SPECS[:3])
+def test_what_only_the_sampler_finds_is_named_too(spec: str) -> None:
+    """All that is public fits, but the opponent would hold eleven cards."""
+    views = BatchTable(2, PLAYMORE, 2).views()
+    known = sum(1 << card for card in range(40) if views["unseen"][1] >> card & 1)
+    while known.bit_count() > 11:
+        known &= known - 1
+    views["known"][1, 1] = known
+    views["unseen"][1] ^= known
+    check_views(views, PLAYMORE, np.zeros(2, np.int64))
+    with pytest.raises(OptionError, match=r"no hidden cards fit \(view 1 of 2\)"):
+        make_agent(spec).act_batch(views, PLAYMORE, np.zeros(2, np.int64))
+
+
 def test_a_seat_that_is_not_to_act_may_not_have_legal_cards() -> None:
     table = BatchTable(1, PLAYMORE, 2)
     views = table.views(1 - table.seats)
@@ -125,3 +139,31 @@ def test_there_is_a_seed_for_every_view(spec: str) -> None:
             make_agent(spec).act_batch(views, PLAYMORE, seeds)
     with pytest.raises(OptionError, match="views, seeds: expected VIEW_DTYPE"):
         make_agent(spec).act_batch(np.zeros(3), PLAYMORE, np.zeros(3, np.int64))
+
+
+BAD_SEEDS: list[Any] = [-1, 1.5, 1 << 63, 1 << 70, "7", True, float("nan"), None]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_seeds_are_whole_numbers_up_to_63_bits(spec: str) -> None:
+    table, agent = BatchTable(2, PLAYMORE, 2), make_agent(spec)
+    for seed in BAD_SEEDS:
+        with pytest.raises(OptionError, match="seeds: expected integers"):
+            agent.act_batch(table.views(), PLAYMORE, np.array([seed, seed]))
+        with pytest.raises(OptionError, match="seed: expected an integer"):
+            agent.act(table.view(0), seed)
+    cards = agent.act_batch(table.views(), PLAYMORE, np.array([3, 5]))
+    for seeds in ([3, 5], np.array([3, 5], np.uint8), np.array([3, 0, 5, 0])[::2]):
+        assert (agent.act_batch(table.views(), PLAYMORE, seeds) == cards).all()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_name_of_rules_and_what_is_no_view_are_refused(spec: str) -> None:
+    views = BatchTable(1, PLAYMORE, 2).views()
+    for rules in ("playmore", None):
+        with pytest.raises(OptionError, match=r"rules: expected a RuleSet, got .*get_rules"):
+            make_agent(spec).act_batch(views, rules, np.zeros(1, np.int64))  # type: ignore[arg-type]
+    strangers: list[Any] = [None, views[0]]
+    for view in strangers:
+        with pytest.raises(OptionError, match="view: expected a View, got"):
+            make_agent(spec).act(view, 0)

@@ -689,6 +689,14 @@ def test_errors() -> None:
         sample_worlds(rows, game.rules, 1, [1, 2])
     with pytest.raises(OptionError, match="seeds"):
         sample_worlds(rows, game.rules, 1, [-1])
+    bad_seeds: list[Any] = [1.5, "1", 1 << 63, 1 << 70, True]
+    for seed in bad_seeds:
+        with pytest.raises(OptionError, match="seeds: expected integers"):
+            sample_worlds(rows, game.rules, 1, [seed])
+    with pytest.raises(OptionError, match="views, seeds: expected VIEW_DTYPE"):
+        sample_worlds([rows[0]], game.rules, 1, [1])  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="rules: expected a RuleSet, got 'playmore'"):
+        sample_worlds(rows, "playmore", 1, [1])  # type: ignore[arg-type]
     rows["voids"][:] = 0xF
     sample_worlds(rows, game.rules, 1, [1])  # voids are worked out from the plays
     rows["known"][0, 1] = (1 << 40) - 1

@@ -13,12 +13,14 @@ Two published generators on 32-bit words, written so that no step overflows a si
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from tressette_env.errors import OptionError, shown
+from tressette_env.errors import OptionError, as_array, shown
 
 __all__ = [
     "MAX_SEED",
     "check_seed",
+    "check_seeds",
     "decision_seed",
     "drawn_seat",
     "fresh_seed",
@@ -127,6 +129,26 @@ def check_seed(seed: object, name: str = "seed") -> int:
     if not is_integer or not 0 <= int(seed) <= MAX_SEED:  # type: ignore[call-overload]
         raise OptionError(f"{name}: expected an integer from 0 to 2**63 - 1, got {shown(seed)}")
     return int(seed)  # type: ignore[call-overload, no-any-return]
+
+
+def check_seeds(seeds: npt.ArrayLike, name: str = "seeds") -> npt.NDArray[np.int64]:
+    """Return seeds as a contiguous int64 array of the same shape.
+
+    Raises
+    ------
+    OptionError
+        If one is not an integer from 0 to ``2**63 - 1``.
+    """
+    array = as_array(seeds, name)
+    # Of no seeds any type will do: an empty list is an array of floats.
+    if array.size:
+        if array.dtype.kind not in "iu":
+            raise OptionError(f"{name}: expected integers, got {shown(seeds)}")
+        least, most = int(array.min()), int(array.max())
+        if least < 0 or most > MAX_SEED:
+            got = least if least < 0 else most
+            raise OptionError(f"{name}: expected integers from 0 to 2**63 - 1, got {got}")
+    return np.asarray(array, np.int64, order="C")
 
 
 def fresh_seed() -> int:

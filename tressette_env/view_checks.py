@@ -19,10 +19,18 @@ import numpy.typing as npt
 from tressette_env import cards
 from tressette_env.cards import NUM_CARDS, NUM_SUITS, bit_count, card_worth, suit_of, suit_set
 from tressette_env.errors import OptionError, shown
+from tressette_env.randomness import check_seeds
 from tressette_env.rulesets import LAST_TRICK_THIRDS, RuleSet
 from tressette_env.view import VIEW_DTYPE, View
 
-__all__ = ["check_views", "impossible_view", "problem_of", "to_record", "view_error"]
+__all__ = [
+    "check_shapes",
+    "check_views",
+    "impossible_view",
+    "problem_of",
+    "to_record",
+    "view_error",
+]
 
 # What problem_of returns: the view is sound, or what is wrong with it.
 _SOUND, _PLACES, _CARDS, _TRICKS, _SUITS, _LEGAL = range(6)
@@ -199,6 +207,8 @@ def view_error(view: View, rules: RuleSet) -> str:
 
 def to_record(view: View) -> npt.NDArray[np.void]:
     """Copy a view into an array of one row; ``OptionError`` if its fields do not go in."""
+    if not isinstance(view, View):
+        raise OptionError(f"view: expected a View, got {shown(view)}")
     try:
         return view.to_record()
     except (TypeError, ValueError, OverflowError):
@@ -213,22 +223,44 @@ def impossible_view(rules: RuleSet, problem: str) -> OptionError:
     )
 
 
-def check_views(views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]) -> None:
-    """Raise ``OptionError`` unless there is a seed for each view and all views are sound.
+def check_shapes(
+    views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.ArrayLike
+) -> npt.NDArray[np.int64]:
+    """Return the seeds as int64[B]; ``OptionError`` unless there is one for each of ``views``."""
+    if not isinstance(rules, RuleSet):
+        raise OptionError(
+            f"rules: expected a RuleSet, got {shown(rules)}; get_rules gives a house's by its name"
+        )
+    numbers = check_seeds(seeds)
+    is_views = getattr(views, "dtype", None) == VIEW_DTYPE and np.ndim(views) == 1
+    if not is_views or numbers.shape != views.shape:
+        raise OptionError(
+            "views, seeds: expected VIEW_DTYPE[B] and int64[B], got "
+            f"{shown(views)} and {shown(seeds)}"
+        )
+    return numbers
+
+
+def check_views(
+    views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.ArrayLike
+) -> npt.NDArray[np.int64]:
+    """Return the seeds as int64[B], if there is one for each view and all views are sound.
 
     Parameters
     ----------
     views : VIEW_DTYPE[B]
     rules : RuleSet
     seeds : int64[B]
+        From 0 to ``2**63 - 1``.
+
+    Raises
+    ------
+    OptionError
+        If not.
     """
-    count = np.shape(views)
-    if getattr(views, "dtype", None) != VIEW_DTYPE or len(count) != 1 or np.shape(seeds) != count:
-        raise OptionError(
-            "views, seeds: expected VIEW_DTYPE[B] and int64[B], got "
-            f"{shown(views)} and {shown(seeds)}"
-        )
+    numbers = check_shapes(views, rules, seeds)
     row = _compiled()(np.ascontiguousarray(views), rules.row)
     if row >= 0:
         problem = view_error(View.from_record(views[row], rules), rules)
         raise impossible_view(rules, f"{problem} (view {row} of {len(views)})")
+    return numbers

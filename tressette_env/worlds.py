@@ -21,7 +21,8 @@ from tressette_env.errors import OptionError, shown
 from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet
 from tressette_env.state import STATE_DTYPE
-from tressette_env.view import VIEW_DTYPE, View
+from tressette_env.view import View
+from tressette_env.view_checks import check_shapes
 from tressette_env.worlds_plan import PLAN_DTYPE, view_problem
 
 __all__ = ["WorldSampler", "sample_worlds"]
@@ -174,14 +175,7 @@ def sample_worlds(
         If an argument has the wrong type or shape, or a view is impossible.
     """
     n = _check_count("n", n)
-    numbers = np.ascontiguousarray(seeds, np.int64)
-    if views.dtype != VIEW_DTYPE or views.ndim != 1 or numbers.shape != views.shape:
-        raise OptionError(
-            "views, seeds: expected VIEW_DTYPE[B] and int64[B], got "
-            f"{views.dtype.kind}{list(views.shape)} and {list(numbers.shape)} entries"
-        )
-    if len(numbers) and numbers.min() < 0:
-        raise OptionError(f"seeds: expected integers from 0 to 2**63 - 1, got {numbers.min()}")
+    numbers = check_shapes(views, rules, seeds)
     out = np.empty((len(views), n), STATE_DTYPE)
     plans, public = np.zeros(1, PLAN_DTYPE), np.zeros(1, STATE_DTYPE)
     bad = kernels.sample_many(np.ascontiguousarray(views), rules.row, numbers, plans, public, out)

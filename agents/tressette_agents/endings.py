@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tressette_agents.solver import EndingSolver
 from tressette_env.errors import RulesError
 from tressette_env.policies import Agent
+from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet
 from tressette_env.view import View
 from tressette_env.view_checks import check_views, to_record
@@ -73,14 +74,14 @@ class EndingsAgent(Agent):
             If no deal of its rules can have shown the view.
         """
         record = to_record(view)
-        return int(self.act_batch(record, view.rules, np.array([seed], np.int64))[0])
+        return int(self.act_batch(record, view.rules, np.array([check_seed(seed)]))[0])
 
     def act_batch(
         self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """Return a card for each view: the base agent's, or the solver's."""
+        seeds = check_views(views, rules, seeds)
         check_solvable(self.spec, rules)
-        check_views(views, rules, seeds)
         chosen = np.full(len(views), -1, np.int64)
         is_ending = (views["stock_left"] == 0) & (views["legal"] != 0)
         at = np.flatnonzero(is_ending)
@@ -95,8 +96,8 @@ class EndingsAgent(Agent):
         self, views: npt.NDArray[np.void], rules: RuleSet
     ) -> npt.NDArray[np.float64] | None:
         """Return the base agent's probabilities, 1 for the solver's card in endings."""
-        check_solvable(self.spec, rules)
         check_views(views, rules, np.zeros(len(views), np.int64))
+        check_solvable(self.spec, rules)
         is_ending = views["stock_left"] == 0
         chosen = np.zeros((len(views), rules.num_actions))
         at = np.flatnonzero(~is_ending)

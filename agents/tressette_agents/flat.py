@@ -21,6 +21,7 @@ from tressette_agents.options import (
     LEAVES,
     ROLLOUTS,
     SHARED_OPTIONS,
+    checked_option,
     choice_option,
     count_option,
     spec_text,
@@ -63,8 +64,8 @@ class FlatAgent(SearchAgent[Workspace]):
     ) -> None:
         super().__init__(threads)
         self.worlds = worlds = whole_option("worlds", worlds, 1, MAX_WORLDS)
-        self.rollout = rollout
-        self.leaf = leaf
+        self.rollout = checked_option("rollout", rollout, choice_option(ROLLOUTS))
+        self.leaf = checked_option("leaf", leaf, choice_option(LEAVES))
         others = {"rollout": (rollout, DEFAULT_ROLLOUT), "leaf": (leaf, DEFAULT_LEAF)}
         self.spec = spec_text("flat", {"worlds": worlds}, others)
         self.views_a_call = max(1, MAX_WORLDS // worlds)

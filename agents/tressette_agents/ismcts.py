@@ -20,6 +20,7 @@ from tressette_agents.options import (
     LEAVES,
     ROLLOUTS,
     SHARED_OPTIONS,
+    checked_option,
     choice_option,
     count_option,
     number_option,
@@ -36,6 +37,7 @@ __all__ = ["IsmctsAgent", "make"]
 
 DEFAULT_ITERATIONS = 1000
 MAX_ITERATIONS = 1_000_000
+MAX_EXPLORE = 100
 _ITERATIONS_A_CALL = 100_000  # some tenths of a second
 EXPLORE = 0.15  # times the square root; margins are counted in whole deals (35 thirds)
 
@@ -70,9 +72,9 @@ class IsmctsAgent(SearchAgent[tuple[Workspace, Tree]]):
     ) -> None:
         super().__init__(threads)
         self.iterations = whole_option("iterations", iterations, 1, MAX_ITERATIONS)
-        self.explore = explore
-        self.rollout = rollout
-        self.leaf = leaf
+        self.explore = explore = checked_option("explore", explore, number_option(0, MAX_EXPLORE))
+        self.rollout = checked_option("rollout", rollout, choice_option(ROLLOUTS))
+        self.leaf = checked_option("leaf", leaf, choice_option(LEAVES))
         others = {
             "explore": (explore, EXPLORE),
             "rollout": (rollout, DEFAULT_ROLLOUT),
@@ -123,7 +125,7 @@ def make(options: str) -> IsmctsAgent:
     """Make the agent of a spec such as ``ismcts:iterations=1000``."""
     known = {
         "iterations": count_option(1, MAX_ITERATIONS),
-        "explore": number_option(0, 100),
+        "explore": number_option(0, MAX_EXPLORE),
         "leaf": choice_option(LEAVES),
         **SHARED_OPTIONS,
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tressette_agents.shared_work import MAX_THREADS
-from tressette_env.errors import shown
+from tressette_env.errors import OptionError, shown
 
 __all__ = [
     "DEFAULT_LEAF",
@@ -14,6 +14,7 @@ __all__ = [
     "LEAVES",
     "ROLLOUTS",
     "SHARED_OPTIONS",
+    "checked_option",
     "choice_option",
     "count_option",
     "number_option",
@@ -49,7 +50,7 @@ def number_option(least: float, most: float) -> Callable[[str], float]:
     def read(text: str) -> float:
         try:
             number = float(text)
-        except ValueError:
+        except (ValueError, TypeError, OverflowError):  # the last two: given in Python
             number = float("nan")
         if not least <= number <= most:
             raise ValueError(f"expected a number from {least:g} to {most:g}, got {shown(text)}")
@@ -67,6 +68,14 @@ def choice_option(choices: tuple[str, ...]) -> Callable[[str], str]:
         return text
 
     return read
+
+
+def checked_option(name: str, value: Any, read: Reader) -> Any:
+    """Return an option given in Python as the reader of its spec returns it, or ``OptionError``."""
+    try:
+        return read(value)
+    except ValueError as error:
+        raise OptionError(f"{name}: {error}") from None
 
 
 SHARED_OPTIONS: dict[str, Reader] = {

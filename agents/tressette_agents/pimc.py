@@ -30,6 +30,8 @@ from tressette_agents.options import (
     DEFAULT_ROLLOUT,
     ROLLOUTS,
     SHARED_OPTIONS,
+    checked_option,
+    choice_option,
     count_option,
     spec_text,
 )
@@ -131,7 +133,7 @@ class PimcAgent(SearchAgent[_Memory]):
         super().__init__(threads)
         self.worlds = whole_option("worlds", worlds, 1, MAX_WORLDS)
         self.ms = whole_option("ms", ms, 0, MAX_MS)
-        self.rollout = rollout
+        self.rollout = checked_option("rollout", rollout, choice_option(ROLLOUTS))
         self.draws = whole_option("draws", draws, 0, MAX_DRAWS)
         self.tricks = whole_option("tricks", tricks, 1, MAX_TRICKS)
         others = {

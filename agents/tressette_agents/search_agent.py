@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tressette_agents.shared_work import MAX_THREADS, SharedWork
 from tressette_env.policies import Agent
+from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet
 from tressette_env.view import View
 from tressette_env.view_checks import check_views, impossible_view, to_record
@@ -74,7 +75,7 @@ class SearchAgent(Agent, SharedWork[Memory]):
             If no deal of its rules can have shown the view.
         """
         record = to_record(view)
-        return int(self.act_batch(record, view.rules, np.array([seed], np.int64))[0])
+        return int(self.act_batch(record, view.rules, np.array([check_seed(seed)]))[0])
 
     def act_batch(
         self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
@@ -86,10 +87,9 @@ class SearchAgent(Agent, SharedWork[Memory]):
         OptionError
             If no deal of the rules can have shown one of the views.
         """
+        numbers = check_views(views, rules, seeds)
         self.check_rules(rules)
-        check_views(views, rules, seeds)
         rows = np.ascontiguousarray(views)
-        numbers = np.ascontiguousarray(seeds, np.int64)
         chosen = np.full(len(rows), -1, np.int64)
 
         def work(memory: Memory, low: int, high: int) -> None:

@@ -99,23 +99,23 @@ class SharedWork(ABC, Generic[Part]):
             bounds = [rows * thread // threads for thread in range(threads + 1)]
             self._stopped = False
 
-            def work_on(thread: int, low: int, high: int) -> None:
+            def work_on(part: Part, low: int, high: int) -> None:
                 for start in range(low, high, rows_a_call):
                     if self._stopped:
                         return
-                    work(self._parts[thread], start, min(start + rows_a_call, high))
+                    work(part, start, min(start + rows_a_call, high))
 
             others: list[Future[None]] = []
             try:
-                for thread, (low, high) in enumerate(pairwise(bounds[1:]), 1):
-                    others += self._submit(work_on, thread, low, high)
-                work_on(0, bounds[0], bounds[1])
+                for part, (low, high) in zip(self._parts[1:], pairwise(bounds[1:]), strict=False):
+                    others += self._submit(work_on, part, low, high)
+                work_on(self._parts[0], bounds[0], bounds[1])
                 for other in others:
                     other.result()
             except BaseException:
                 self._stopped = True
-                wait(others)
                 self._parts = []  # where it was left, nobody knows
+                wait(others)  # which another Ctrl-C ends: what they work in is no longer ours
                 raise
 
     @property
@@ -128,14 +128,28 @@ class SharedWork(ABC, Generic[Part]):
         with self._lock:
             self._parts = []
 
-    def _submit(self, work: Callable[..., None], *arguments: int) -> list[Future[None]]:
+    def _submit(self, work: Callable[..., None], *arguments: Any) -> list[Future[None]]:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.threads - 1, "tressette")
+        job: Future[None] = Future()
+
+        def run() -> None:
+            if not job.set_running_or_notify_cancel():
+                return
+            try:
+                work(*arguments)
+            except BaseException as error:
+                job.set_exception(error)
+            else:
+                job.set_result(None)
+
         try:
-            return [self._pool.submit(work, *arguments)]
-        except RuntimeError:  # no thread can be started: do its work here
-            work(*arguments)
-            return []
+            self._pool.submit(run)
+        except RuntimeError:  # no thread can be started ...
+            if job.cancel():  # ... and none takes the job, though the pool keeps it in its queue
+                work(*arguments)
+                return []
+        return [job]
 
     def _start_afresh(self) -> None:
         self._lock = threading.Lock()
