@@ -21,7 +21,11 @@ __all__ = ["GPU", "PretendGpu"]
 
 GPU = torch.device("cuda", 0)
 _COPIES = {Tensor.to, Tensor.cpu}
-_MAY_MIX = {Tensor.copy_, Tensor.data.__set__}  # type: ignore[attr-defined]
+_MAY_MIX = {
+    Tensor.copy_,
+    Tensor.data.__set__,  # type: ignore[attr-defined]
+    torch._has_compatible_shallow_copy_type,
+}
 
 
 class PretendGpu(TorchFunctionMode):
@@ -54,7 +58,7 @@ class PretendGpu(TorchFunctionMode):
         options = dict(kwargs or {})
         tensors = [leaf for leaf in tree_leaves((args, options)) if isinstance(leaf, Tensor)]
         there = [tensor for tensor in tensors if self.is_there(tensor)]
-        if func is Tensor.device.__get__:  # type: ignore[attr-defined]
+        if func == Tensor.device.__get__:  # type: ignore[attr-defined]
             return GPU if there else func(*args)
         if func in _COPIES:
             return self._copy(func, args, options)

@@ -6,6 +6,7 @@ No GPU is needed; ``pretend_gpu`` says what stands in for one.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,11 +18,11 @@ from tressette_env.errors import ConfigError
 from tressette_train import ranks as ranks_module
 from tressette_train import trainer as trainer_module
 from tressette_train.config import TrainConfig
-from tressette_train.config_file import read_config
+from tressette_train.config_file import change_config, read_config
 from tressette_train.device import choose_device, describe_device
 from tressette_train.ranks import Ranks
-from tressette_train.rollout import mask_tensor
 from tressette_train.run_folder import RunFolder
+from tressette_train.train_command import CHANGEABLE
 from tressette_train.train_command import run as train_command
 from tressette_train.trainer import Trainer
 
@@ -133,24 +134,38 @@ def test_tensors_on_gpus_are_gathered_by_nccl(
 # Going there and back
 
 
-CASES = {
-    "magnet, snapshots, measured": [
-        *("ppo.magnet=0.1", "ppo.magnet_every=1", "opponents.snapshot_every=1"),
-        *("evaluation.every=2", "evaluation.deals=4"),
-    ],
-    "critic and head that know hands": [
-        *("critic.hidden=[8]", "critic.sees=hands_and_stock", "network.predicts_hands=true"),
-    ],
-    "suit_shared": ["network.kind=suit_shared", "warm_start=greedy", "warm_start_updates=1"],
-    "history": ["network.kind=history", "rollout.tables=32"],
-    "dmc": ["algorithm=dmc"],
+CASES: dict[str, dict[str, Any]] = {
+    "magnet, snapshots, measured": {
+        "ppo": {"magnet": 0.1, "magnet_every": 2},
+        "evaluation": {"every": 2, "agents": ["random"], "deals": 4},
+    },
+    "critic and head that know hands": {
+        "network": {"hidden": [8], "predicts_hands": True},
+        "critic": {"hidden": [8], "sees": "hands_and_stock"},
+    },
+    "suits, warm start": {
+        "network": {"kind": "suit_shared", "hidden": [8]},
+        "warm_start": "greedy",
+        "warm_start_updates": 1,
+    },
+    "history": {"network": {"kind": "history", "hidden": [8]}},
+    "dmc": {"algorithm": "dmc"},
 }
+PER_UPDATE = 192  # decisions: of 32 tables with 8 plies each, half against opponents
 
 
-def small(case: str, updates: int, *overrides: str) -> TrainConfig:
-    sets = [*CASES[case], "network.hidden=[8]", f"decisions={updates * 200}", *overrides]
-    common = ["rules=mini_2x4", "rollout.tables=64", "torch_threads=1"]
-    return read_config(ROOT / "configs" / "smoke.yaml", [*common, *sets])
+def small(case: str, updates: int, device: str) -> TrainConfig:
+    settings = {
+        "rules": "mini_2x4",
+        "decisions": updates * PER_UPDATE,
+        "torch_threads": 1,
+        "device": device,
+        "rollout": {"tables": 32},
+        "network": {"hidden": [8]},
+        "opponents": {"snapshot_every": 1},
+        "checkpoint": {"every": 1},
+    }
+    return TrainConfig.model_validate({**settings, **CASES[case]})
 
 
 def newest(path: Path) -> dict[str, torch.Tensor]:
@@ -172,23 +187,66 @@ def train(path: Path, config: TrainConfig, *, resumes: bool = False) -> Trainer:
 
 
 @pytest.fixture
-def on_gpu(monkeypatch: pytest.MonkeyPatch) -> PretendGpu:
-    """A pretended GPU, which a training chooses."""
-    monkeypatch.setattr(trainer_module, "choose_device", lambda wanted, ranks: GPU)
-    # Modules whose device changes then hold the very tensors that arrived.
+def gpu(monkeypatch: pytest.MonkeyPatch) -> PretendGpu:
+    """A pretended GPU, which a training takes unless told to stay on the processor."""
+    choice = {"auto": GPU, "cpu": CPU}
+    monkeypatch.setattr(trainer_module, "choose_device", lambda wanted, ranks: choice[wanted])
     return PretendGpu()
 
 
-@pytest.mark.filterwarnings("ignore:User provided device_type of 'cuda'")
+# torch warns of its own autocast, which is off here.
+without_cuda = pytest.mark.filterwarnings("ignore:.*CUDA is not available:UserWarning")
+
+
+@without_cuda
 @pytest.mark.parametrize("case", CASES)
-def test_all_that_networks_read_is_on_their_device(
-    tmp_path: Path, on_gpu: PretendGpu, case: str
+def test_a_training_on_a_gpu_keeps_all_that_networks_read_there(
+    tmp_path: Path, gpu: PretendGpu, case: str
 ) -> None:
-    with on_gpu:
-        trainer = train(tmp_path / "gpu", small(case, 3))
-        parameters = [*trainer.network.parameters(), *trainer.network.buffers()]
-        assert all(on_gpu.is_there(one) for one in parameters)
-    train(tmp_path / "cpu", small(case, 3, "device=cpu"))
+    with gpu:
+        trainer = train(tmp_path / "gpu", small(case, 3, "auto"))
+        parts = [*trainer.network.parameters(), *trainer.network.buffers()]
+        assert trainer.counters.update >= 3 and all(map(gpu.is_there, parts))
+    train(tmp_path / "cpu", small(case, 3, "cpu"))
     assert same(newest(tmp_path / "gpu"), newest(tmp_path / "cpu"))
     weights = [load_policy(tmp_path / name).network.state_dict() for name in ("gpu", "cpu")]
     assert same(*weights)
+
+
+@without_cuda
+def test_observations_are_sent_from_pinned_memory_without_waiting(
+    tmp_path: Path, gpu: PretendGpu
+) -> None:
+    with gpu:
+        train(tmp_path / "gpu", small("dmc", 1, "auto"))
+    sent = [how for dtype, *how in gpu.sent if dtype is torch.int8]
+    assert len(sent) > 8 and all(how == [True, True] for how in sent)
+
+
+@without_cuda
+@pytest.mark.parametrize(("first", "then"), [("auto", "cpu"), ("cpu", "auto")])
+def test_a_run_goes_on_on_another_device(
+    tmp_path: Path, gpu: PretendGpu, monkeypatch: pytest.MonkeyPatch, first: str, then: str
+) -> None:
+    steady = {"learning_rate_final": 1.0, "entropy_final": 1.0, "magnet": 0.1, "magnet_every": 3}
+    monkeypatch.setitem(CASES, "steady", {"ppo": steady})
+    with gpu:
+        train(tmp_path / "moved", small("steady", 2, first))
+        train(tmp_path / "moved", small("steady", 4, then), resumes=True)
+    train(tmp_path / "stayed", small("steady", 4, "cpu"))
+    assert same(newest(tmp_path / "moved"), newest(tmp_path / "stayed"))
+
+
+def test_a_tensor_left_on_the_processor_is_found(gpu: PretendGpu) -> None:
+    with gpu:
+        there, here = torch.ones(2).to(GPU), torch.ones(2)
+        assert (there + 1).device == GPU and (there + 1).cpu().numpy().tolist() == [2, 2]
+        with pytest.raises(RuntimeError, match="got one on the processor"):
+            there + here
+        with pytest.raises(TypeError, match="numpy"):
+            there.numpy()
+
+
+def test_the_device_may_change_when_a_run_is_resumed() -> None:
+    config = small("dmc", 1, "auto")
+    assert change_config(config, ["device=cpu"], "run", CHANGEABLE).device == "cpu"
