@@ -60,6 +60,9 @@ class PretendGpu(TorchFunctionMode):
         there = [tensor for tensor in tensors if self.is_there(tensor)]
         if func == Tensor.device.__get__:  # type: ignore[attr-defined]
             return GPU if there else func(*args)
+        if func == Tensor.pin_memory:
+            self._pinned.append(args[0].clone())
+            return self._pinned[-1]
         if func in _COPIES:
             return self._copy(func, args, options)
         if func is Tensor.numpy and there:
@@ -70,10 +73,7 @@ class PretendGpu(TorchFunctionMode):
         arrives = bool(there) or _is_gpu(options.get("device"))
         if _is_gpu(options.get("device")):
             del options["device"]
-        is_pinned = options.pop("pin_memory", False)
         result = func(*args, **options)
-        if is_pinned:
-            self._pinned.append(result)
         return self._arrive(result) if arrives else result
 
     def _copy(self, func: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:

@@ -74,7 +74,7 @@ def test_each_process_of_a_machine_takes_a_gpu_of_its_own(monkeypatch: pytest.Mo
 def test_auto_takes_the_processor_where_gpus_are_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     machine_with(monkeypatch, 1)
     assert choose_device("auto", TwoRanks(1)) == CPU
-    with pytest.raises(ConfigError, match="GPU for each of 2 processes .* finds 1 here"):
+    with pytest.raises(ConfigError, match=r"GPU for each of 2 processes .* finds 1 here"):
         choose_device("cuda", TwoRanks(1))
 
 
@@ -82,7 +82,7 @@ def test_processes_on_different_kinds_of_devices_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine_with(monkeypatch, 2)
-    with pytest.raises(ConfigError, match="device: expected the same .* 'cuda' .* 'cpu' for rank"):
+    with pytest.raises(ConfigError, match=r"device: expected the same .* 'cuda' .* 'cpu' for rank"):
         choose_device("cuda", TwoRanks(0, other="cpu"))
 
 

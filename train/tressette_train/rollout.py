@@ -163,10 +163,10 @@ class ShardRollout:
         self._observation = config.network.observation
         features = layout_for(rules, kind=self._observation).size
         self._solver = EndingSolver() if config.rollout.exact_endings else None
-        self.observations = zeros_for(device, (*shape, features), torch.int8).numpy()
+        self.observations = zeros_for(device, (*shape, features), np.int8).numpy()
         predicted = rules.seats - 1 if config.network.predicts_hands else 0
         sets = max(hidden_set_count(config, rules), predicted)
-        self.hidden_sets = zeros_for(device, (*shape, sets), torch.int64).numpy()
+        self.hidden_sets = zeros_for(device, (*shape, sets), np.int64).numpy()
         self.legal_sets = np.zeros(shape, np.int64)
         self.cards = np.zeros(shape, np.int64)
         self.seats = np.zeros(shape, np.int8)

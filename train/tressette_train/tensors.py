@@ -8,6 +8,7 @@ A actions.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -18,9 +19,10 @@ from tressette_env.cards import NUM_CARDS
 __all__ = ["TableTensors", "send", "zeros_for"]
 
 
-def zeros_for(device: torch.device, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+def zeros_for(device: torch.device, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Tensor:
     """Return zeros on the processor, pinned if the device is a GPU: to be sent without waiting."""
-    return torch.zeros(shape, dtype=dtype, pin_memory=device.type == "cuda")
+    zeros = torch.from_numpy(np.zeros(shape, dtype))
+    return zeros.pin_memory() if device.type == "cuda" else zeros
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
@@ -53,8 +55,8 @@ class TableTensors:
         self.table = table
         self.device = torch.device(device)
         tables = table.num_tables
-        self.observations = zeros_for(self.device, (tables, table.layout.size), torch.int8)
-        self.masks = zeros_for(self.device, (tables, NUM_CARDS), torch.bool)
+        self.observations = zeros_for(self.device, (tables, table.layout.size), np.int8)
+        self.masks = zeros_for(self.device, (tables, NUM_CARDS), np.bool_)
         self._features = self.observations.numpy()
         self._mask_words = self.masks.numpy().view("int64")
         self._legal_sets = np.empty(table.num_tables, np.int64)
