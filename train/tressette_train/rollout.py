@@ -284,8 +284,7 @@ class ShardRollout:
 
     def _rows(self, array: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> Tensor:
         """Return rows of an array on the device; all are sent, as only whole memory is pinned."""
-        there = self._send(array)
-        return there.index_select(0, self._send(rows))
+        return self._send(array).index_select(0, self._send(rows))
 
     def _send(self, array: npt.NDArray[Any]) -> Tensor:
         return send(torch.from_numpy(array), self.device)
