@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+# The same on every machine: results are exact on the processor. What needs a GPU is tested with
+# CUDA_VISIBLE_DEVICES=0 pytest tests/test_tensors.py
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 # A shell that starts the suite in the background makes it ignore Ctrl-C, and programs that tests
 # start and interrupt would inherit that.

@@ -139,7 +139,9 @@ def save_policy(
         "outputs": outputs,
         "training": training,
     }
-    tensors = {name: tensor.detach().contiguous() for name, tensor in network.state_dict().items()}
+    tensors = {
+        name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()
+    }
     write_whole(path, save(tensors, describe_file(described, tensors)))
 
 

@@ -118,7 +118,7 @@ def save_checkpoint(
         "rules": rules_to_json(rules),
         "torch": torch.__version__,
     }
-    whole = {name: value.detach().contiguous() for name, value in tensors.items()}
+    whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     data = save(whole, describe_file(described, whole))
     path = folder / f"{counters.update:08d}.safetensors"
     write_whole(path, data)
@@ -200,6 +200,8 @@ def restore(
 ) -> None:
     """Put a checkpoint into a network, optimiser, magnet and pool made for its config.
 
+    Files are read on the processor; the network's device may be another one than it was.
+
     Raises
     ------
     PolicyFileError
@@ -216,6 +218,7 @@ def restore(
         )
     parameters = dict(network.named_parameters())
     frozen = network.policy.state_dict()
+    device = network.policy.head.weight.device
     expected: dict[str, Tensor] = {f"network.{name}": value for name, value in parameters.items()}
     for moment in _MOMENTS:
         expected |= {f"adam.{moment}.{name}": value for name, value in parameters.items()}
@@ -236,7 +239,10 @@ def restore(
         for name, parameter in parameters.items():
             optimizer.state[parameter] = {
                 "step": steps.clone(),
-                **{moment: moments[moment][name].clone() for moment in _MOMENTS},
+                **{
+                    moment: moments[moment][name].to(parameter.device, copy=True)
+                    for moment in _MOMENTS
+                },
             }
     if magnet is not None:
         magnet.load_state_dict(read("magnet.", frozen))
@@ -244,4 +250,5 @@ def restore(
     for index, (update, deals, wins) in enumerate(checkpoint.snapshots):
         snapshot = PolicyNetwork(network.policy.spec)
         snapshot.load_state_dict(read(f"snapshot.{index}.", frozen))
-        pool.snapshots.append(Snapshot(update, snapshot.eval().requires_grad_(False), deals, wins))
+        snapshot.to(device).eval().requires_grad_(False)
+        pool.snapshots.append(Snapshot(update, snapshot, deals, wins))

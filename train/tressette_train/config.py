@@ -319,6 +319,11 @@ class TrainConfig(_Section):
         default="auto",
         description="threads that compute the shards; auto measures. Results do not depend on it",
     )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        default="auto",
+        description="where the networks compute; auto: on a GPU that torch reaches through CUDA, "
+        "if there is one for each process, else on the processor",
+    )
     precision: Literal["float32", "bfloat16"] = Field(
         default="float32",
         description="how the hidden layers multiply while training; bfloat16 is quicker on "

@@ -48,7 +48,9 @@ def hand_terms(predictions: Tensor, hands: Tensor, unseen: Tensor) -> tuple[Tens
         base_loss = (hidden * entropy).sum() / count
         probabilities = predictions.sigmoid()[asked]
         bins = (probabilities * BINS).long().clamp(max=BINS - 1)
-        gaps = torch.zeros(BINS).index_add_(0, bins, probabilities - held[asked]) / count
+        gaps = (
+            probabilities.new_zeros(BINS).index_add_(0, bins, probabilities - held[asked]) / count
+        )
         return loss, torch.cat((torch.stack((loss, base_loss)), gaps))
 
 

@@ -21,6 +21,7 @@ from tressette_train.config import UpdateConfig
 from tressette_train.parallel import ShardWorkers
 from tressette_train.ranks import Ranks
 from tressette_train.rollout import Choose, Experience
+from tressette_train.tensors import send
 
 __all__ = ["DivergedError", "Gradients", "Learner", "Stats", "remaining_share"]
 
@@ -47,7 +48,7 @@ class Learner(ABC):
     Parameters
     ----------
     network : ActorCritic
-        Trained in place.
+        Trained in place, on its device.
     config : UpdateConfig
         The algorithm's section.
     ranks : Ranks, optional
@@ -57,6 +58,8 @@ class Learner(ABC):
     ----------
     section : str
         That section's name.
+    device : torch.device
+        The network's.
     outputs : {"logits", "values"}
         What the policy gives each card, for its file.
     magnet : PolicyNetwork, optional
@@ -73,6 +76,7 @@ class Learner(ABC):
         self.config = config
         self.ranks = ranks or Ranks()
         self.parameters = list(network.parameters())
+        self.device = self.parameters[0].device
         self.optimizer = torch.optim.Adam(self.parameters, config.learning_rate, eps=1e-5)
         self.magnet: PolicyNetwork | None = None
 
@@ -95,7 +99,8 @@ class Learner(ABC):
         Parameters
         ----------
         experiences : list of Experience
-            One for each shard of this rank, all with the same number of decisions.
+            One for each shard of this rank, all with the same number of decisions, on the
+            network's device.
         workers : ShardWorkers
         progress : float
             Share of the budget used, 0 to 1: where what moves over the budget is.
@@ -147,7 +152,9 @@ class Learner(ABC):
         size = sum(parameter.numel() for parameter in self.parameters)
         measured, norms = [], []
         for _ in range(self.config.epochs):
-            orders = [torch.randperm(decisions, generator=one) for one in generators]
+            orders = [
+                send(torch.randperm(decisions, generator=one), self.device) for one in generators
+            ]
             for start, end in pairwise(bounds):
                 parts = [order[start:end] for order in orders]
                 results = workers.map(

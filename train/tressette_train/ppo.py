@@ -224,12 +224,12 @@ class Ppo(Learner):
         probabilities = masked.softmax(1)
         entropy = -(probabilities * all_log_probabilities).sum(1).mean()
         loss = policy_loss + self.config.value_weight * value_loss - entropy_weight * entropy
-        magnet_kl = torch.zeros(())
+        magnet_kl = loss.new_zeros(())
         if magnet_logits is not None:
             magnet = mask_logits(magnet_logits[chosen], masks).log_softmax(1)
             magnet_kl = (probabilities * (all_log_probabilities - magnet)).sum(1).mean()
             loss = loss + self.config.magnet * magnet_kl
-        of_hands = torch.zeros(0)
+        of_hands = loss.new_zeros(0)
         if predictions is not None and self.network.hand_head is not None:
             others = self.network.hand_head.spec.others
             hands = mask_tensor(shard.hidden_sets[rows, :others])

@@ -32,6 +32,12 @@ _UNUSABLE = (
 )
 
 
+def _backend() -> str:
+    """Return who carries what: tensors on a GPU go from GPU to GPU, all else by the processor."""
+    has_nccl = torch.cuda.is_available() and dist.is_nccl_available()
+    return "cpu:gloo,cuda:nccl" if has_nccl else "gloo"
+
+
 class RankLostError(TressetteError):
     """Another process of the training is gone."""
 
@@ -43,11 +49,17 @@ class Ranks:
     ----------
     rank, size : int
         Which it is, and how many there are; with one nothing is sent.
+    local_rank, local_size : int
+        The same on this machine alone.
     """
 
-    def __init__(self, rank: int = 0, size: int = 1) -> None:
+    def __init__(
+        self, rank: int = 0, size: int = 1, local_rank: int = 0, local_size: int = 1
+    ) -> None:
         self.rank = rank
         self.size = size
+        self.local_rank = local_rank
+        self.local_size = local_size
 
     @classmethod
     @contextlib.contextmanager
@@ -64,11 +76,12 @@ class Ranks:
         # something else, they keep its threads alive to Python's end, which may abort the process.
         importlib.import_module("torch.distributed.nn.functional")
         try:
-            dist.init_process_group("gloo", timeout=_PATIENCE)
-        except (ValueError, RuntimeError) as error:
+            local = (int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"]))
+            dist.init_process_group(_backend(), timeout=_PATIENCE)
+        except (KeyError, ValueError, RuntimeError) as error:
             raise ConfigError(_UNUSABLE) from error
         try:
-            yield cls(dist.get_rank(), size)
+            yield cls(dist.get_rank(), size, *local)
         finally:
             with contextlib.suppress(RuntimeError):
                 dist.destroy_process_group()
@@ -107,6 +120,8 @@ class Ranks:
 
     def gather(self, tensors: list[Tensor]) -> list[Tensor]:
         """Return those of all shards in their order, for those of this rank's; one shape for all.
+
+        They stay on their device, which is of the same kind on all ranks.
 
         Raises
         ------

@@ -64,7 +64,7 @@ class References:
         AgentFailedError
             If an agent raises, or plays a card that it may not.
         """
-        frozen = copy.deepcopy(network).eval().requires_grad_(False)
+        frozen = copy.deepcopy(network).cpu().eval().requires_grad_(False)
         loaded = LoadedPolicy(frozen, self.rules, self.layout, self.exact_endings, {})
         policy: Agent = LearnedAgent(loaded, _NAME)
         if self.exact_endings:

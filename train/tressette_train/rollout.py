@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from tressette_train.advantages import generalized_advantages
 from tressette_train.config import TrainConfig
 from tressette_train.opponents import Group, Snapshot
 from tressette_train.parallel import stream_seed
+from tressette_train.tensors import send, zeros_for
 
 __all__ = ["Choose", "Experience", "Results", "ShardRollout", "hidden_set_count", "mask_tensor"]
 
@@ -79,7 +81,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Experience:
-    """The learner's decisions of one shard's rollout.
+    """The learner's decisions of one shard's rollout, on the device of the networks.
 
     Attributes
     ----------
@@ -119,7 +121,10 @@ def hidden_set_count(config: TrainConfig, rules: RuleSet) -> int:
 
 
 def mask_tensor(card_sets: Tensor) -> Tensor:
-    """Return card sets int64[...] as masks bool[..., 40]."""
+    """Return card sets int64[...] as masks bool[..., 40], on their device."""
+    if card_sets.device.type != "cpu":
+        bits = torch.arange(NUM_CARDS, device=card_sets.device)
+        return (card_sets.unsqueeze(-1) >> bits & 1).bool()
     masks = masks_of(card_sets.numpy().reshape(-1))
     return torch.from_numpy(masks).view(*card_sets.shape, NUM_CARDS)
 
@@ -132,12 +137,21 @@ class ShardRollout:
     config : TrainConfig
     rules : RuleSet
     shard : int
+    device : torch.device
+        Where the networks are. The arrays are on the processor; what networks read of them is sent.
     """
 
-    def __init__(self, config: TrainConfig, rules: RuleSet, shard: int) -> None:
+    def __init__(
+        self,
+        config: TrainConfig,
+        rules: RuleSet,
+        shard: int,
+        device: torch.device = torch.device("cpu"),  # noqa: B008
+    ) -> None:
         self.config = config
         self.rules = rules
         self.shard = shard
+        self.device = device
         self.num_tables = config.rollout.tables // config.shards
         self.deal_plies = rules.stock_size if config.rollout.exact_endings else rules.deck_size
         self.num_plies = config.rollout.deals * self.deal_plies
@@ -149,10 +163,10 @@ class ShardRollout:
         self._observation = config.network.observation
         features = layout_for(rules, kind=self._observation).size
         self._solver = EndingSolver() if config.rollout.exact_endings else None
-        self.observations = np.zeros((*shape, features), np.int8)
+        self.observations = zeros_for(device, (*shape, features), np.int8).numpy()
         predicted = rules.seats - 1 if config.network.predicts_hands else 0
         sets = max(hidden_set_count(config, rules), predicted)
-        self.hidden_sets = np.zeros((*shape, sets), np.int64)
+        self.hidden_sets = zeros_for(device, (*shape, sets), np.int64).numpy()
         self.legal_sets = np.zeros(shape, np.int64)
         self.cards = np.zeros(shape, np.int64)
         self.seats = np.zeros(shape, np.int8)
@@ -198,7 +212,7 @@ class ShardRollout:
         Returns
         -------
         Experience
-            Its arrays are this object's: the next call overwrites them.
+            Its arrays are this object's on the processor: the next call overwrites them.
 
         Raises
         ------
@@ -261,12 +275,19 @@ class ShardRollout:
         rows = np.flatnonzero(self.is_learner[ply])
         hidden = None
         if self.hidden_sets.shape[2]:
-            hidden = mask_tensor(torch.from_numpy(self.hidden_sets[ply, rows])).flatten(1).float()
-        logits, values = network(torch.from_numpy(self.observations[ply, rows]).float(), hidden)
+            hidden = mask_tensor(self._rows(self.hidden_sets[ply], rows)).flatten(1).float()
+        logits, values = network(self._rows(self.observations[ply], rows).float(), hidden)
         self.cards[ply, rows], self.log_probabilities[ply, rows] = choose(
-            logits.numpy(), self.legal_sets[ply, rows], points.random(len(rows))
+            logits.cpu().numpy(), self.legal_sets[ply, rows], points.random(len(rows))
         )
-        self.values[ply, rows] = values.numpy()
+        self.values[ply, rows] = values.cpu().numpy()
+
+    def _rows(self, array: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> Tensor:
+        """Return rows of an array on the device; all are sent, as only whole memory is pinned."""
+        return self._send(array).index_select(0, self._send(rows))
+
+    def _send(self, array: npt.NDArray[Any]) -> Tensor:
+        return send(torch.from_numpy(array), self.device)
 
     def _choice_of(
         self, teacher: Agent, table: BatchTable, ply: int, dice: np.random.Generator
@@ -301,8 +322,8 @@ class ShardRollout:
         if not len(rows):
             return
         if isinstance(group.opponent, Snapshot):
-            observations = torch.from_numpy(self.observations[ply, rows]).float()
-            logits = group.opponent.network(observations).numpy()
+            observations = self._rows(self.observations[ply], rows).float()
+            logits = group.opponent.network(observations).cpu().numpy()
             self.cards[ply, rows], _ = choose(
                 logits, self.legal_sets[ply, rows], points.random(len(rows))
             )
@@ -351,14 +372,14 @@ class ShardRollout:
         )
         flat = self.num_plies * self.num_tables
         return Experience(
-            torch.from_numpy(self.observations.reshape(flat, -1)),
-            torch.from_numpy(self.hidden_sets.reshape(flat, self.hidden_sets.shape[2])),
-            torch.from_numpy(self.legal_sets.reshape(-1)),
-            torch.from_numpy(self.cards.reshape(-1)),
-            torch.from_numpy(self.log_probabilities.reshape(-1)),
-            torch.from_numpy(self.values.reshape(-1)),
-            torch.from_numpy(advantages.reshape(-1)),
-            torch.from_numpy(np.flatnonzero(self.is_learner.reshape(-1))),
+            self._send(self.observations.reshape(flat, -1)),
+            self._send(self.hidden_sets.reshape(flat, self.hidden_sets.shape[2])),
+            self._send(self.legal_sets.reshape(-1)),
+            self._send(self.cards.reshape(-1)),
+            self._send(self.log_probabilities.reshape(-1)),
+            self._send(self.values.reshape(-1)),
+            self._send(advantages.reshape(-1)),
+            self._send(np.flatnonzero(self.is_learner.reshape(-1))),
             results,
         )
 

@@ -1,13 +1,14 @@
-"""Observations and masks of a batch of tables as torch tensors, without copies.
+"""Memory that compiled code writes and networks read, without copies on the processor.
 
-Tensor and table share memory: the compiled code writes straight into what the network reads. For a
-policy on a GPU the memory is pinned, and the transfer goes on while the processor works. Shapes: B
-tables, F features, A actions.
+For a policy on a GPU the memory is pinned, and ``send`` brings it there while the processor works.
+``TableTensors`` are the observations and masks of a batch of tables. Shapes: B tables, F features,
+A actions.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -15,7 +16,22 @@ from tressette_env import kernels
 from tressette_env.batch import BatchTable
 from tressette_env.cards import NUM_CARDS
 
-__all__ = ["TableTensors"]
+__all__ = ["TableTensors", "send", "zeros_for"]
+
+
+def zeros_for(device: torch.device, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Tensor:
+    """Return zeros on the processor, pinned if the device is a GPU: to be sent without waiting."""
+    zeros = torch.from_numpy(np.zeros(shape, dtype))
+    return zeros.pin_memory() if device.type == "cuda" else zeros
+
+
+def send(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor on the device: itself if it is there, else a transfer under way.
+
+    Work that is queued on the device later finds it complete. Until then pinned memory must not be
+    overwritten.
+    """
+    return tensor.to(device, non_blocking=True)
 
 
 class TableTensors:
@@ -38,10 +54,9 @@ class TableTensors:
     def __init__(self, table: BatchTable, device: str | torch.device = "cpu") -> None:
         self.table = table
         self.device = torch.device(device)
-        pinned = self.device.type == "cuda"
-        shape = (table.num_tables, table.layout.size)
-        self.observations = torch.zeros(shape, dtype=torch.int8, pin_memory=pinned)
-        self.masks = torch.zeros((table.num_tables, NUM_CARDS), dtype=torch.bool, pin_memory=pinned)
+        tables = table.num_tables
+        self.observations = zeros_for(self.device, (tables, table.layout.size), np.int8)
+        self.masks = zeros_for(self.device, (tables, NUM_CARDS), np.bool_)
         self._features = self.observations.numpy()
         self._mask_words = self.masks.numpy().view("int64")
         self._legal_sets = np.empty(table.num_tables, np.int64)
@@ -63,10 +78,7 @@ class TableTensors:
         kernels.spread_sets(self._legal_sets, self._mask_words)
         if self.device.type == "cpu":
             return self.observations, self.masks
-        there = (
-            self.observations.to(self.device, non_blocking=True),
-            self.masks.to(self.device, non_blocking=True),
-        )
+        there = (send(self.observations, self.device), send(self.masks, self.device))
         self._sent = torch.cuda.Event()  # type: ignore[no-untyped-call]
         self._sent.record()
         return there

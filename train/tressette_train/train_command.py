@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
+import torch
 from rich.console import Console
 
 from tressette_env.errors import ConfigError, OptionError, TressetteError
@@ -21,6 +22,7 @@ from tressette_train.charts import draw_learning_curve
 from tressette_train.checkpoint import newest_checkpoint
 from tressette_train.config import TrainConfig
 from tressette_train.config_file import change_config, read_config
+from tressette_train.device import describe_device
 from tressette_train.display import TrainingDisplay
 from tressette_train.evaluate import evaluate
 from tressette_train.learner import DivergedError
@@ -34,7 +36,7 @@ __all__ = ["CHANGEABLE", "run"]
 STOPPED = 130  # exit code after Ctrl-C, as shells have it
 
 #: Keys, or sections, that ``--set`` may change when a run is resumed.
-CHANGEABLE = ("decisions", "torch_threads", "checkpoint", "evaluation", "benchmark")
+CHANGEABLE = ("decisions", "torch_threads", "device", "checkpoint", "evaluation", "benchmark")
 
 
 def run(
@@ -97,6 +99,7 @@ def _train(
                 )
             if ranks.is_first:
                 held.enter_context(trainer.folder.locked())
+        display.message(f"device: {describe_device(trainer.device)}")
         with _stops_on_signals(trainer, display), _one_rank_complains(ranks, DivergedError):
             trainer.train()
         if ranks.is_first:
@@ -122,7 +125,7 @@ def _one_rank_complains(
 def _says_if_memory_is_short() -> Iterator[None]:
     try:
         yield
-    except MemoryError as error:
+    except (MemoryError, torch.cuda.OutOfMemoryError) as error:
         raise ConfigError(
             "train: not enough memory; expected a smaller rollout.tables, rollout.deals or "
             "minibatch; what was saved is kept"

@@ -26,6 +26,7 @@ from tressette_env.rulesets import get_rules
 from tressette_train import checkpoint as checkpoints
 from tressette_train.checkpoint import Counters
 from tressette_train.config import RolloutConfig, TrainConfig
+from tressette_train.device import choose_device
 from tressette_train.dmc import Dmc
 from tressette_train.learner import DivergedError, Learner, Stats
 from tressette_train.metrics import MetricLog
@@ -36,6 +37,7 @@ from tressette_train.ranks import RankLostError, Ranks
 from tressette_train.references import References
 from tressette_train.rollout import Experience, Results, ShardRollout, hidden_set_count
 from tressette_train.run_folder import RunFolder
+from tressette_train.tensors import send
 
 __all__ = ["Display", "Trainer", "make_learner", "make_network"]
 
@@ -76,7 +78,10 @@ class _Silent:
 
 
 def make_network(config: TrainConfig) -> ActorCritic:
-    """Return the network of a config with its first weights, decided by the seed."""
+    """Return the network of a config with its first weights, decided by the seed.
+
+    It is made on the processor, so that it is the same wherever it is trained.
+    """
     rules = get_rules(config.rules)
     layout, kind = layout_for(rules, kind=config.network.observation), config.network.kind
     suits = suit_parts(layout) if kind == "suit_shared" else ()
@@ -134,13 +139,15 @@ class Trainer:
         self.rules = get_rules(config.rules)
         self.layout = layout_for(self.rules, kind=config.network.observation)
         self.pool = OpponentPool.for_rules(config.opponents, self.rules)
-        self.network = make_network(config)
+        self.device = choose_device(config.device, self.ranks)
+        self.network = make_network(config).to(self.device)
         self.learner = make_learner(config, self.network, self.ranks)
         self.teacher = None if config.warm_start is None else as_agent(config.warm_start)
         if self.teacher is not None:
             self.teacher.check_rules(self.rules)
         self.shards = [
-            ShardRollout(config, self.rules, shard) for shard in self.ranks.share(config.shards)
+            ShardRollout(config, self.rules, shard, self.device)
+            for shard in self.ranks.share(config.shards)
         ]
         self.references = References(config, self.rules, self.layout)
         self.counters = Counters()
@@ -387,7 +394,7 @@ class Trainer:
         config = self.config.model_copy(update={"shards": 1, "rollout": tables})
         network = copy.deepcopy(self.network)
         learner = make_learner(config, network)
-        rollout = ShardRollout(config, self.rules, 0)
+        rollout = ShardRollout(config, self.rules, 0, self.device)
         experience = rollout.collect(network, groups, 0, learner.choose(0.0))
         with contextlib.suppress(DivergedError):  # the first update then says so
             learner.update([experience], workers, 0.0, [0])
@@ -409,12 +416,14 @@ class Trainer:
         """Return a piece of real work for all shards; it changes nothing."""
         generator = torch.Generator().manual_seed(stream_seed(self.config.seed, _TRIAL, 0, 0))
         shape = (_TRIAL_DECISIONS, self.layout.size)
-        observations = torch.randint(0, 2, shape, generator=generator, dtype=torch.int8)
+        observations = send(
+            torch.randint(0, 2, shape, generator=generator, dtype=torch.int8), self.device
+        )
         policy, parameters = self.network.policy, list(self.network.policy.parameters())
 
         def piece(_: int) -> None:
             loss = policy(observations.float()).square().mean()
-            torch.autograd.grad(loss, parameters)
+            torch.autograd.grad(loss, parameters)[0].cpu()  # a GPU is waited for
 
         def trial(workers: ShardWorkers) -> None:
             workers.map(piece, range(len(self.shards)))

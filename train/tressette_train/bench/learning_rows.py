@@ -189,6 +189,7 @@ def _config(rules: RuleSet, threads: int) -> Any:
         decisions=10**15,
         shards=max(2, threads),
         torch_threads=threads,
+        device="cpu",
         rollout=RolloutConfig(exact_endings=can_end_exactly(rules)),
         network=NetworkConfig(hidden=list(HIDDEN)),
         critic=CriticConfig(hidden=list(HIDDEN), sees="hands_and_stock"),
