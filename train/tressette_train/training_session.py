@@ -189,9 +189,11 @@ def _resume(
     if config != written and ranks.is_first:
         with folder.writing("the config"):
             folder.write_config(config)
+    counters, done = trainer.counters, f"{trainer.counters.decisions:,}"
+    if config.minutes is not None:
+        done += f" decisions, {counters.seconds / 60:.1f} minutes"
     display.message(
-        f"going on with {path} after update {trainer.counters.update} "
-        f"({trainer.counters.decisions:,} decisions of {config.budget})"
+        f"going on with {path} after update {counters.update} ({done} of {config.budget})"
     )
     return trainer
 
