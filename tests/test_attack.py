@@ -224,7 +224,7 @@ def test_a_policy_that_does_not_fit_is_refused() -> None:
         )
     config = attack_config("greedy", "playmore", decisions=1, start_from="champion")
     other = config.model_copy(update={"network": attack_config("greedy", decisions=1).network})
-    with pytest.raises(ConfigError, match="expected network.kind mlp and "):
+    with pytest.raises(ConfigError, match=r"expected network\.kind mlp and "):
         Trainer(other, RunFolder(Path("none")))
 
 
