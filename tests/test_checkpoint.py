@@ -340,13 +340,12 @@ def test_two_that_start_in_one_folder_do_not_mix(
     assert (tmp_path / "run" / "checkpoints").is_dir()
 
 
-def test_the_default_name_is_the_configs_and_counts_on(tmp_path: Path) -> None:
-    config = Path("configs/quick.yaml")
-    assert default_folder(config, tmp_path) == tmp_path / "quick"
+def test_the_default_folder_counts_on(tmp_path: Path) -> None:
+    assert default_folder("quick", tmp_path) == tmp_path / "quick"
     (tmp_path / "quick").mkdir()
-    assert default_folder(config, tmp_path) == tmp_path / "quick-2"
+    assert default_folder("quick", tmp_path) == tmp_path / "quick-2"
     (tmp_path / "quick-2").mkdir()
-    assert default_folder(config, tmp_path) == tmp_path / "quick-3"
+    assert default_folder("quick", tmp_path) == tmp_path / "quick-3"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from tressette_agents.policy_file import load_policy
 from tressette_env.errors import ConfigError
-from tressette_train import cli, train_command
+from tressette_train import cli, train_command, training_session
 from tressette_train.config_file import read_config
 from tressette_train.evaluate import PairingResult, evaluate
 from tressette_train.metrics import read_metrics
@@ -211,7 +211,7 @@ def test_the_folder_is_locked_until_the_chart_is_drawn(
             pass
         locked.append(title)
 
-    monkeypatch.setattr(train_command, "draw_learning_curve", drawn)
+    monkeypatch.setattr(training_session, "draw_learning_curve", drawn)
     assert tressette(monkeypatch, "train", *arguments) == 0
     assert locked == ["run: self-play on mini_2x4, seed 1"]
 
@@ -259,6 +259,6 @@ def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("tressette_train.train_command.Trainer", fail)
+    monkeypatch.setattr("tressette_train.training_session.Trainer", fail)
     with pytest.raises(ConfigError, match="not enough memory"):
         train_command.run(Path(SMOKE), run_dir=tmp_path / "run")

@@ -115,7 +115,7 @@ def test_a_stored_config_has_the_sections_of_its_algorithm(file: Path) -> None:
             "FILE, line 4: the key 'ppo.clip' is given twice (FILE, line 3)",
         ),
         (BUDGET + "1: 2\n", "FILE, line 2: expected a key that is a word, got 1"),
-        ("seed: 1\n", "FILE, line 1: the key 'decisions' is missing"),
+        ("seed: 1\n", "FILE, line 1: expected a budget: decisions, minutes, or both; got neither"),
     ],
 )
 def test_files_that_are_no_config(file: Path, text: str, message: str) -> None:

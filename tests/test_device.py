@@ -22,9 +22,9 @@ from tressette_train.config_file import change_config, read_config
 from tressette_train.device import choose_device, describe_device
 from tressette_train.ranks import Ranks
 from tressette_train.run_folder import RunFolder
-from tressette_train.train_command import CHANGEABLE
 from tressette_train.train_command import run as train_command
 from tressette_train.trainer import Trainer
+from tressette_train.training_session import CHANGEABLE
 
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")

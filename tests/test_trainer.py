@@ -71,7 +71,7 @@ class StopAfter:
     def begin(self, counters: Counters) -> None:
         pass
 
-    def progress(self, counters: Counters, total: int, row: dict[str, float]) -> None:
+    def progress(self, counters: Counters, config: TrainConfig, row: dict[str, float]) -> None:
         if counters.update == self.update and self.trainer:
             self.trainer.stop_requested = True
 
@@ -277,7 +277,7 @@ class Experiences:
     def begin(self, counters: Counters) -> None:
         self.shards.clear()  # those of warming up
 
-    def progress(self, counters: Counters, total: int, row: dict[str, float]) -> None:
+    def progress(self, counters: Counters, config: TrainConfig, row: dict[str, float]) -> None:
         self.rows.append(row)
         self.counters.append(Counters(**vars(counters)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tressette_agents.champions import ChampionAgent
 from tressette_agents.solver import EndingSolver
 from tressette_env.errors import RulesError
 from tressette_env.policies import Agent
@@ -17,7 +18,7 @@ from tressette_env.rulesets import RuleSet
 from tressette_env.view import View
 from tressette_env.view_checks import check_views, to_record
 
-__all__ = ["EndingsAgent", "add", "check_solvable", "exact_cards"]
+__all__ = ["EndingsAgent", "add", "check_solvable", "exact_cards", "plays_endings_exactly"]
 
 
 def check_solvable(spec: str, rules: RuleSet) -> None:
@@ -110,6 +111,19 @@ class EndingsAgent(Agent):
         if len(at):
             chosen[at, exact_cards(views[at], self._solver)] = 1.0
         return chosen
+
+
+def plays_endings_exactly(agent: Agent, rules: RuleSet) -> bool:
+    """Whether the solver is known to play an agent's endings; False: it may err there, or not.
+
+    Raises
+    ------
+    RulesError
+        If the agent does not play the rules.
+    """
+    if isinstance(agent, ChampionAgent):
+        agent = agent.agent_for(rules)
+    return isinstance(agent, EndingsAgent)
 
 
 def add(base: Agent) -> EndingsAgent:

@@ -211,6 +211,40 @@ def exploit(
 
 
 @app.command()
+def attack(
+    agent: Annotated[str | None, typer.Argument(help="Spec of an agent, like greedy.")] = None,
+    rules: Annotated[str | None, typer.Option(help="Rule set preset.  [playmore]")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Time to train.  [20]")] = None,
+    decisions: Annotated[
+        int | None, typer.Option(help="Decisions to train on, instead of a time.")
+    ] = None,
+    start_from: Annotated[
+        str | None,
+        typer.Option("--from", metavar="RUN", help="Policy to start as: a run, a file, champion."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the training.  [0]")] = None,
+    deals: Annotated[
+        int | None, typer.Option(help="Shuffles to measure on, in both seatings.  [2000]")
+    ] = None,
+    deals_seed: Annotated[int | None, typer.Option(help="Seed of these deals.  [1]")] = None,
+    name: Annotated[str | None, typer.Option(help="Folder of the run below runs/.")] = None,
+    run_dir: Annotated[Path | None, typer.Option(help="Folder of the run, anywhere.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with an attack, or measure a finished one again.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write every deal into this file.")] = None,
+) -> int:
+    """Train against one agent alone: a lower bound on how much it can lose."""
+    from tressette_train import attack_command
+
+    order = attack_command.Order(
+        agent, rules, minutes, decisions, seed, deals, deals_seed, start_from, name, run_dir
+    )
+    return attack_command.run(order, resume, as_json, out)
+
+
+@app.command()
 def blunders(
     agent: Annotated[str, typer.Argument(help="Spec of an agent, like greedy.")],
     against: Annotated[

@@ -306,8 +306,19 @@ class TrainConfig(_Section):
         "Sections of the other one are refused",
     )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="decides everything random")
-    decisions: int = Field(
-        ge=1, le=10**15, description="the learner's decisions to train on, in all"
+    decisions: int | None = Field(
+        default=None, ge=1, le=10**15, description="the learner's decisions to train on, in all"
+    )
+    minutes: float | None = Field(
+        default=None,
+        gt=0,
+        le=_MANY,
+        description="time to train, updates only; the policy then depends on the machine's speed",
+    )
+    start_from: Annotated[str, Field(max_length=_MAX_SPEC)] | None = Field(
+        default=None,
+        description="policy file or run folder whose policy the learner starts as; its network is "
+        "of the same kind and widths",
     )
     shards: int = Field(
         default=2,
@@ -366,6 +377,33 @@ class TrainConfig(_Section):
         if threads != "auto" and not (is_number and threads in range(1, 257)):
             raise ValueError(f"expected 'auto' or 1 to 256 threads, got {shown(threads)}")
         return threads
+
+    @model_validator(mode="after")
+    def _check_budget(self) -> Self:
+        if self.decisions is None and self.minutes is None:
+            raise ValueError("expected a budget: decisions, minutes, or both; got neither")
+        return self
+
+    @property
+    def budget(self) -> str:
+        """What training may use, in words."""
+        decisions = [] if self.decisions is None else [f"{self.decisions:,} decisions"]
+        minutes = [] if self.minutes is None else [f"{self.minutes:g} minutes"]
+        return " or ".join(decisions + minutes)
+
+    def used(self, decisions: int, seconds: float) -> float:
+        """Return the share of the budget that is used up; 1 or more: training is finished.
+
+        Parameters
+        ----------
+        decisions : int
+            Of the learner, that were trained on.
+        seconds : float
+            Spent on updates.
+        """
+        of_decisions = 0.0 if self.decisions is None else decisions / self.decisions
+        of_minutes = 0.0 if self.minutes is None else seconds / (60 * self.minutes)
+        return max(of_decisions, of_minutes)
 
     @property
     def _unused(self) -> set[str]:

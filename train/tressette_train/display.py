@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from tressette_train.checkpoint import Counters
+from tressette_train.config import TrainConfig
 
 __all__ = ["TrainingDisplay"]
 
@@ -34,7 +36,7 @@ class TrainingDisplay:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("training", total=1, status="starting", visible=False)
-        self._began = (0.0, 0, 0)  # time, decisions and plays when this session began
+        self._began = (0.0, Counters())  # time and counters when this session began
         self._line_at = 0.0
         self._measured: dict[str, str] = {}  # the last margin over each reference
 
@@ -44,17 +46,18 @@ class TrainingDisplay:
 
     def begin(self, counters: Counters) -> None:
         """Start the clock of this session."""
-        self._began = (time.monotonic(), counters.decisions, counters.plays)
+        self._began = (time.monotonic(), replace(counters))
         self._line_at = self._began[0]
 
-    def progress(self, counters: Counters, total: int, row: dict[str, float]) -> None:
+    def progress(self, counters: Counters, config: TrainConfig, row: dict[str, float]) -> None:
         """Show how far training is, plays per second, time left, and margins."""
         now = time.monotonic()
-        began, decisions_before, plays_before = self._began
+        began, before = self._began
         seconds = max(now - began, 1e-9)
-        plays = (counters.plays - plays_before) / seconds
-        decisions = (counters.decisions - decisions_before) / seconds
-        left = max(total - counters.decisions, 0) / max(decisions, 1e-9)
+        plays = (counters.plays - before.plays) / seconds
+        used = config.used(counters.decisions, counters.seconds)
+        used_before = config.used(before.decisions, before.seconds)
+        left = max(1 - used, 0.0) * seconds / max(used - used_before, 1e-9)
         margins = ", ".join(
             f"{tag.partition('/')[2]} {value:+.1f}"
             for tag, value in row.items()
@@ -73,16 +76,15 @@ class TrainingDisplay:
         )
         self._bar.update(
             self._task,
-            total=total,
-            completed=min(counters.decisions, total),
+            completed=min(used, 1.0),
             status=status,
             visible=True,
         )
-        is_end = counters.decisions >= total
+        is_end = used >= 1
         if not self.console.is_terminal and (now - self._line_at >= _LINE_EVERY_SECONDS or is_end):
             self._line_at = now
-            share = min(100 * counters.decisions // total, 100)
-            self.message(f"{share:3d} % of {total:,} decisions: {status}")
+            share = min(int(100 * used), 100)
+            self.message(f"{share:3d} % of {config.budget}: {status}")
 
     def __enter__(self) -> Self:
         self._bar.start()

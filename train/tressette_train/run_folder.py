@@ -44,9 +44,9 @@ _STILLBORN = (
 )
 
 
-def default_folder(config_file: Path, runs: Path = RUNS) -> Path:
-    """Return the first of ``runs/STEM``, ``runs/STEM-2``, ... that does not exist."""
-    name, number = config_file.stem, 1
+def default_folder(name: str, runs: Path = RUNS) -> Path:
+    """Return the first of ``runs/NAME``, ``runs/NAME-2``, ... that does not exist."""
+    number = 1
     folder = runs / name
     while folder.exists():
         number += 1
@@ -73,6 +73,11 @@ class RunFolder:
         self.tensorboard = path / "tensorboard"
         self.chart = path / "learning_curve.png"
         self._is_locked = False
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is anything to go on from."""
+        return any(self.checkpoints.glob("*.safetensors"))
 
     @staticmethod
     def check_free(path: Path) -> None:

@@ -34,10 +34,14 @@ class RunSummary:
     state : {"training", "finished", "stopped", "new", "damaged"}
         "new": no update was logged.
     rules : str
-    updates, decisions, budget : int
-        Updates and decisions made, and decisions that the config asks for.
+    updates, decisions : int
+        That were made.
+    budget : int, optional
+        Decisions that the config asks for; None: it asks for a time.
     seconds : float
         Time spent on updates.
+    used : float
+        Share of the config's budget that is used up, of decisions or of time.
     changed : str
         When a file of it was last written, ISO 8601 to the minute.
     margins_thirds : dict of str to float
@@ -51,8 +55,9 @@ class RunSummary:
     rules: str = ""
     updates: int = 0
     decisions: int = 0
-    budget: int = 0
+    budget: int | None = 0
     seconds: float = 0.0
+    used: float = 0.0
     changed: str = ""
     margins_thirds: dict[str, float] | None = None
     problem: str = ""
@@ -104,7 +109,7 @@ def run(folder: Path = RUNS, as_json: bool = False) -> None:
 
 
 def _cells(one: RunSummary) -> tuple[str, str, str, str]:
-    share = f" ({100 * one.decisions / one.budget:.0f} %)" if one.budget else ""
+    share = "" if one.problem else f" ({100 * one.used:.0f} %)"
     minutes = f"{one.seconds / 60:.1f}"
     return one.state, f"{one.decisions:,}{share}", minutes, one.changed.replace("T", " ")
 
@@ -133,7 +138,9 @@ def _summary(folder: RunFolder) -> RunSummary:
     except (TressetteError, OSError) as error:
         return RunSummary(path, "damaged", problem=str(error), changed=_changed(folder.path))
     decisions = int(row.get("decisions", 0))
-    state = "new" if not row else "finished" if decisions >= config.decisions else "stopped"
+    seconds = float(row.get("seconds", 0.0))
+    used = config.used(decisions, seconds)
+    state = "new" if not row else "finished" if used >= 1 else "stopped"
     if folder.is_locked():
         state = "training"
     margins = {
@@ -148,7 +155,8 @@ def _summary(folder: RunFolder) -> RunSummary:
         int(row["update"]) + 1 if row else 0,
         decisions,
         config.decisions,
-        float(row.get("seconds", 0.0)),
+        seconds,
+        used,
         _changed(folder.path),
         margins,
     )

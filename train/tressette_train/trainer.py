@@ -28,6 +28,7 @@ from tressette_train.checkpoint import Counters
 from tressette_train.config import RolloutConfig, TrainConfig
 from tressette_train.device import choose_device
 from tressette_train.dmc import Dmc
+from tressette_train.first_weights import take_first_weights
 from tressette_train.learner import DivergedError, Learner, Stats
 from tressette_train.metrics import MetricLog
 from tressette_train.opponents import SELF, SNAPSHOTS, Group, OpponentPool
@@ -58,7 +59,7 @@ class Display(Protocol):
         """Start the clock; ``counters`` are those before the first update."""
         ...
 
-    def progress(self, counters: Counters, total: int, row: dict[str, float]) -> None:
+    def progress(self, counters: Counters, config: TrainConfig, row: dict[str, float]) -> None:
         """Show how far training is, after an update; ``row`` is what was logged."""
         ...
 
@@ -73,7 +74,7 @@ class _Silent:
     def begin(self, counters: Counters) -> None:
         """Show nothing."""
 
-    def progress(self, counters: Counters, total: int, row: dict[str, float]) -> None:
+    def progress(self, counters: Counters, config: TrainConfig, row: dict[str, float]) -> None:
         """Show nothing."""
 
 
@@ -122,7 +123,8 @@ class Trainer:
     Raises
     ------
     TressetteError
-        If an opponent of the pool cannot be made, or does not play the rules.
+        If an opponent of the pool cannot be made, or does not play the rules, or the policy to
+        start from is missing or does not fit.
     """
 
     def __init__(
@@ -140,7 +142,10 @@ class Trainer:
         self.layout = layout_for(self.rules, kind=config.network.observation)
         self.pool = OpponentPool.for_rules(config.opponents, self.rules)
         self.device = choose_device(config.device, self.ranks)
-        self.network = make_network(config).to(self.device)
+        self.network = make_network(config)
+        if config.start_from is not None and not folder.has_checkpoint:
+            take_first_weights(self.network.policy, config)
+        self.network.to(self.device)
         self.learner = make_learner(config, self.network, self.ranks)
         self.teacher = None if config.warm_start is None else as_agent(config.warm_start)
         if self.teacher is not None:
@@ -188,8 +193,8 @@ class Trainer:
 
     @property
     def _progress(self) -> float:
-        """Share of the budget of decisions that is used up."""
-        return self.counters.decisions / self.config.decisions
+        """Share of the budget that is used up."""
+        return self.config.used(self.counters.decisions, self.counters.seconds)
 
     @property
     def _teacher_now(self) -> Agent | None:
@@ -198,8 +203,8 @@ class Trainer:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the budget of decisions is used up."""
-        return self.counters.decisions >= self.config.decisions
+        """Whether the budget is used up."""
+        return self._progress >= 1
 
     def train(self) -> None:
         """Train until the budget is used up or ``stop_requested`` is set on any rank; then save.
@@ -255,7 +260,8 @@ class Trainer:
         groups = self._seat_opponents()
         experiences = self._collect(workers, groups)
         stats = self._improve(workers, experiences)
-        seconds = time.perf_counter() - started
+        # The first rank's clock counts: all must agree on how much time is left.
+        seconds = self.ranks.from_first(time.perf_counter() - started)
         played = self.ranks.gather_values(
             [(len(shard.rows), len(shard.cards), shard.results) for shard in experiences]
         )
@@ -497,7 +503,7 @@ class Trainer:
         }
         with self.folder.writing("the metrics"):
             log.write(row)
-        self.display.progress(self.counters, self.config.decisions, row)
+        self.display.progress(self.counters, self.config, row)
 
 
 def _outcomes(results: Results, names: dict[str, str]) -> dict[str, float]:

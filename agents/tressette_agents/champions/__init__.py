@@ -16,7 +16,7 @@ from tressette_env.errors import RulesError
 from tressette_env.policies import Agent
 from tressette_env.rulesets import PRESETS, RuleSet
 
-__all__ = ["NAME", "ChampionAgent", "champion_files"]
+__all__ = ["NAME", "ChampionAgent", "champion_file", "champion_files"]
 
 NAME = "champion"
 
@@ -25,6 +25,16 @@ def champion_files() -> dict[str, Path]:
     """Return the policy files that come with the kit, by the house each was trained for."""
     files = sorted(Path(__file__).parent.glob("*.safetensors"))
     return {file.stem: file for file in files if file.stem in PRESETS}
+
+
+def champion_file(rules: RuleSet) -> Path | None:
+    """Return the policy file that was trained for rules like these; names do not matter."""
+    from tressette_agents.policy_file import rule_differences
+
+    for house, file in champion_files().items():
+        if not rule_differences(PRESETS[house], rules, "deal"):
+            return file
+    return None
 
 
 class ChampionAgent(Agent):
@@ -45,7 +55,7 @@ class ChampionAgent(Agent):
         self.sample = sample
         self._agents: dict[RuleSet, Agent] = {}
 
-    def _agent(self, rules: RuleSet) -> Agent:
+    def agent_for(self, rules: RuleSet) -> Agent:
         """Return the agent of a house, read when it is first asked for.
 
         Raises
@@ -54,33 +64,28 @@ class ChampionAgent(Agent):
             If no policy was trained for rules like these.
         """
         if rules not in self._agents:
-            from tressette_agents.policy_file import rule_differences
-
-            files = champion_files()
-            fitting = [
-                house for house in files if not rule_differences(PRESETS[house], rules, "deal")
-            ]
-            if not fitting:
+            file = champion_file(rules)
+            if file is None:
                 raise RulesError(
                     f"agent {self.spec!r} does not play {rules.name!r}: champions come for "
-                    f"{', '.join(files)}; train one for this house: tressette train "
+                    f"{', '.join(champion_files())}; train one for this house: tressette train "
                     f"configs/champion.yaml --set rules={rules.name}"
                 )
-            self._agents[rules] = self._load(files[fitting[0]], self.spec, self.sample)
+            self._agents[rules] = self._load(file, self.spec, self.sample)
         return self._agents[rules]
 
     def check_rules(self, rules: RuleSet) -> None:
         """Raise ``RulesError`` if no policy was trained for these rules; names do not matter."""
-        self._agent(rules).check_rules(rules)
+        self.agent_for(rules).check_rules(rules)
 
     def act_batch(
         self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """See ``BatchPolicy.act_batch``."""
-        return self._agent(rules).act_batch(views, rules, seeds)
+        return self.agent_for(rules).act_batch(views, rules, seeds)
 
     def probabilities(
         self, views: npt.NDArray[np.void], rules: RuleSet
     ) -> npt.NDArray[np.float64] | None:
         """Return the probabilities of the house's policy."""
-        return self._agent(rules).probabilities(views, rules)
+        return self.agent_for(rules).probabilities(views, rules)
