@@ -135,11 +135,14 @@ def attack_config(
     frozen = as_agent(agent)
     check_rules(frozen, house)
     is_exact = can_end_exactly(house) and plays_endings_exactly(frozen, house)
-    settings = {name: dict(section) for name, section in _SETTINGS.items()}
+    settings: dict[str, Any] = {name: dict(section) for name, section in _SETTINGS.items()}
     settings["rollout"]["exact_endings"] = is_exact
     if start_from is not None:
-        spec = policy_to_start_from(start_from, house).network.spec
+        policy = policy_to_start_from(start_from, house)
+        spec = policy.network.spec
         settings["network"] = {"kind": spec.kind, "hidden": list(spec.hidden)}
+        if spec.kind != "history":
+            settings["network"]["sees"] = policy.layout.kind
         settings["ppo"]["learning_rate"] = _LEARNING_RATE_OF_A_COPY
     settings |= {
         "rules": house.name,
@@ -197,6 +200,6 @@ def measure(
     TressetteError
         As ``evaluate``.
     """
-    specs = [f"learned:{run}", agent]
+    specs: list[str | Agent] = [f"learned:{run}", agent]
     (result,) = evaluate(specs, rules, deals, seed, on_progress=on_progress)
     return Attack(result)
