@@ -186,7 +186,7 @@ def fit_critic(
     agent: Annotated[str, typer.Argument(help="Spec of who plays the games, like counting.")],
     out: Annotated[Path, typer.Option(help="The critic's file to write.")],
     rules: Annotated[str, typer.Option(help="Rule set preset of two seats.")] = "playmore",
-    deals: Annotated[int, typer.Option(help="Shuffles, each played once.")] = 40_000,
+    deals: Annotated[int, typer.Option(help="Shuffles, each played once.")] = 20_000,
     seed: Annotated[
         int, typer.Option(help="Of the deals; not one that you will measure on.")
     ] = 901_001,

@@ -23,7 +23,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ __all__ = [
     "Critic",
     "CriticError",
     "check_house",
+    "critic_from_bytes",
     "critic_to_bytes",
     "load_critic",
 ]
@@ -48,6 +49,15 @@ KIT = "kit"  # names the critics that come with the kit
 OWNERS = 3  # the leader, the other seat, the stock
 RANKS = 10
 MAX_UNITS = 256
+
+_HEAD: dict[str, type] = {  # what a file says beside the weights
+    "house": str,
+    "agent": str,
+    "seed": int,
+    "deals": int,
+    "hand_size": int,
+    "deck": list,
+}
 
 _FOLDER = Path(__file__).parent / "critics"
 _HOW = "make one with 'tressette critic AGENT --rules HOUSE --out FILE'"
@@ -158,19 +168,10 @@ def load_critic(name: str, rules: RuleSet) -> Critic:
 
 def critic_to_bytes(critic: Critic) -> bytes:
     """Return a critic's file; its name and hash are no part of it."""
-    head = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "house": critic.house,
-        "agent": critic.agent,
-        "seed": critic.seed,
-        "deals": critic.deals,
-        "hand_size": critic.hand_size,
-        "deck": list(critic.deck),
-    }
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-    for key, _shape in _shapes(1, 1):
-        lines.append(f"{json.dumps(key)}: {json.dumps(getattr(critic, key).tolist())}")
+    head: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION}
+    head |= {key: kind(getattr(critic, key)) for key, kind in _HEAD.items()}
+    weights = {key: getattr(critic, key).tolist() for key, _shape in _shapes(1, 1)}
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in (head | weights).items()]
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
@@ -204,7 +205,7 @@ def critic_from_bytes(data: bytes, name: str) -> Critic:
         units = 0
     if not 0 < units <= MAX_UNITS or not 0 < phases <= RANKS:
         _refuse(name, "bias", f"rows of 1 to {MAX_UNITS} numbers", content.get("bias"))
-    arrays = {}
+    arrays: dict[str, Floats] = {}
     for key, shape in _shapes(phases, units):
         try:
             array = np.array(content.get(key), np.float64)
@@ -213,23 +214,8 @@ def critic_from_bytes(data: bytes, name: str) -> Critic:
         if array.shape != shape or not np.isfinite(array).all():
             _refuse(name, key, f"{shape} finite numbers", content.get(key))
         arrays[key] = array
-    return Critic(
-        name=name,
-        sha256=hashlib.sha256(data).hexdigest(),
-        **{key: content[key] for key in _HEAD if key != "deck"},
-        deck=tuple(deck),
-        **arrays,
-    )
-
-
-_HEAD: dict[str, type] = {
-    "house": str,
-    "agent": str,
-    "seed": int,
-    "deals": int,
-    "hand_size": int,
-    "deck": list,
-}
+    known: dict[str, Any] = {key: content[key] for key in _HEAD} | {"deck": tuple(deck)} | arrays
+    return Critic(name=name, sha256=hashlib.sha256(data).hexdigest(), **known)
 
 
 def _shapes(phases: int, units: int) -> list[tuple[str, tuple[int, ...]]]:
@@ -244,5 +230,5 @@ def _shapes(phases: int, units: int) -> list[tuple[str, tuple[int, ...]]]:
     ]
 
 
-def _refuse(name: str, where: str, expected: str, got: Any) -> None:
+def _refuse(name: str, where: str, expected: str, got: object) -> NoReturn:
     raise CriticError(f"critic {name}: {where}: expected {expected}, got {shown(got)}; {_HOW}")

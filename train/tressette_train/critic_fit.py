@@ -27,7 +27,7 @@ __all__ = ["Positions", "fit_critic", "positions_of_games"]
 _TABLES = 4096  # games that advance together
 _UNITS = 32
 _BATCH = 2048  # positions a step
-_EPOCHS = 8
+_EPOCHS = 6
 _LEARNING_RATE = 4e-3
 _THIRDS_SCALE = 10.0  # targets are about so large
 
@@ -130,10 +130,11 @@ def fit_critic(
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, _EPOCHS * steps)
     targets = torch.from_numpy(positions.margins / _THIRDS_SCALE).float()
     phases = torch.from_numpy(positions.phases)
+    features = _features(positions.sets)
     for epoch in range(_EPOCHS):
         order = torch.randperm(len(targets), generator=random)
         for step, rows in enumerate(order.tensor_split(steps)):
-            values = network(_features(positions.sets[rows.numpy()]), phases[rows])
+            values = network(features[rows].float(), phases[rows])
             loss = (values - targets[rows]).square().mean()
             optimiser.zero_grad()
             loss.backward()
@@ -178,6 +179,6 @@ class _Network(torch.nn.Module):
 
 
 def _features(sets: Ints) -> Tensor:
-    """Return the cards of each suit, float32[N, 4, 3 R]: owner by owner, rank by rank."""
+    """Return the cards of each suit, uint8[N, 4, 3 R]: owner by owner, rank by rank."""
     bits = sets[:, None, :, None] >> np.arange(NUM_SUITS * RANKS).reshape(NUM_SUITS, 1, RANKS) & 1
-    return torch.from_numpy(bits.astype(np.float32)).flatten(2)
+    return torch.from_numpy(bits.astype(np.uint8)).flatten(2)

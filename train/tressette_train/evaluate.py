@@ -142,6 +142,8 @@ def evaluate(
 
 def _critic(critic: str | Critic, house: RuleSet, seed: int, agents: Sequence[Agent]) -> Critic:
     """Return a critic that was found right for these deals and agents."""
+    if not isinstance(critic, str | Critic):
+        raise OptionError(f"critic: expected a path, 'kit' or a Critic, got {shown(critic)}")
     found = load_critic(critic, house) if isinstance(critic, str) else critic
     found.check_use(house, seed)
     for agent in agents:
