@@ -68,7 +68,9 @@ def rows_from_json(
     return PairedDeals(thirds, house, leads, luck)
 
 
-def _read(values: dict[str, Any], name: str, deals: int, kind: type, most: int) -> npt.NDArray[Any]:
+def _read(
+    values: dict[str, Any], name: str, deals: int, kind: type, most: float
+) -> npt.NDArray[Any]:
     rows = values.get(name)
     if not isinstance(rows, list) or len(rows) != deals:
         count = f"{len(rows)} of them" if isinstance(rows, list) else shown(rows)
