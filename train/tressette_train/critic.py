@@ -107,7 +107,7 @@ class Critic:
     deck_wide: Floats
 
     @cached_property
-    def weights(self) -> tuple[Floats, ...]:
+    def weights(self) -> tuple[Floats, Floats, Floats, Floats]:
         """``(bias, output, suit, deck_wide)``: what differences of values depend on."""
         return self.bias, self.output, self.suit, self.deck_wide
 

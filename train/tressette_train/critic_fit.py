@@ -26,7 +26,7 @@ __all__ = ["Positions", "fit_critic", "positions_of_games"]
 
 _TABLES = 4096  # games that advance together
 _UNITS = 32
-_BATCH = 2048  # positions a step
+_BATCH = 256  # positions a step
 _EPOCHS = 6
 _LEARNING_RATE = 4e-3
 _THIRDS_SCALE = 10.0  # targets are about so large
