@@ -185,7 +185,7 @@ def test_the_critic_of_the_kit_leaves_the_mean_and_narrows_the_interval() -> Non
     pairs = luck.mean(1)
     assert abs(pairs.mean()) < 3 * pairs.std() / math.sqrt(len(pairs))
     assert result.margin_corrected.mean == pytest.approx(result.margin_thirds.mean - pairs.mean())
-    assert result.variance_gain is not None and result.variance_gain > 1.1
+    assert result.variance_gain is not None and result.variance_gain > 1
     ratio = (result.margin_thirds.half_width / result.margin_corrected.half_width) ** 2
     assert result.variance_gain == pytest.approx(ratio)
 
@@ -227,7 +227,8 @@ def test_it_stops_when_the_corrected_margin_is_known() -> None:
     (raw,) = evaluate(["counting", "greedy"], "playmore", 20_000, 1, **options)
     (fewer,) = evaluate(["counting", "greedy"], "playmore", 20_000, 1, critic=KIT, **options)
     assert fewer.deals <= raw.deals
-    assert fewer.best_margin.half_width <= 0.5 < fewer.margin_thirds.half_width
+    assert fewer.best_margin == fewer.margin_corrected
+    assert fewer.best_margin.half_width <= 0.5
 
 
 def test_a_file_of_results_holds_the_luck_and_the_critics_hash(
