@@ -275,8 +275,9 @@ def test_a_result_as_json() -> None:
         *("margin_thirds_by_seat", "win_rate_by_seat"),
         *("margin_thirds_by_lead", "win_rate_by_lead"),
         *("agent_cheats", "opponent_cheats"),
-        *("interval", "ci95_bootstrap", "pairing_gain"),
+        *("interval", "ci95_bootstrap", "pairing_gain", "corrected"),
     }
+    assert content["corrected"] is None
     assert content["interval"] == "student_t"
     assert content["agent_cheats"] is content["opponent_cheats"] is False
     assert content["ci95"][0] < content["margin_thirds"] < content["ci95"][1]

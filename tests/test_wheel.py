@@ -84,7 +84,7 @@ def test_it_holds_the_three_packages_and_nothing_else(wheel: zipfile.ZipFile) ->
         f"{package}/{path.relative_to(folder).as_posix()}"
         for package, folder in SOURCES.items()
         for path in folder.rglob("*")
-        if path.suffix in (".py", ".safetensors") or path.name == "py.typed"
+        if path.suffix in (".py", ".safetensors", ".json") or path.name == "py.typed"
     }
     for package in SOURCES:
         assert {f"{package}/__init__.py", f"{package}/py.typed"} <= found

@@ -140,6 +140,10 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Write every deal into this file, for tressette compare.")
     ] = None,
+    critic: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Take the luck of the draws away, by a critic; or kit."),
+    ] = None,
     ladder: Annotated[
         bool, typer.Option("--ladder", help="The kit's agents (or those given) as a ladder.")
     ] = False,
@@ -152,7 +156,7 @@ def evaluate(
 
     if ladder:
         options = {"--deal-set": deal_set, "--until": until, "--record": record, "--out": out}
-        options["--workers"] = None if workers == 1 else workers
+        options |= {"--workers": None if workers == 1 else workers, "--critic": critic}
         for option, value in options.items():
             if value is not None:
                 raise typer.BadParameter(f"{option} does not go with --ladder")
@@ -166,8 +170,31 @@ def evaluate(
         raise typer.BadParameter("--write goes with --ladder")
     what = evaluate_command.choose_deals(rules, deals, seed, deal_set)
     evaluate_command.run(
-        agents or [], what, as_json, until=until, workers=workers, out=out, record=record
+        agents or [],
+        what,
+        as_json,
+        until=until,
+        workers=workers,
+        out=out,
+        record=record,
+        critic=critic,
     )
+
+
+@app.command("critic")
+def fit_critic(
+    agent: Annotated[str, typer.Argument(help="Spec of who plays the games, like counting.")],
+    out: Annotated[Path, typer.Option(help="The critic's file to write.")],
+    rules: Annotated[str, typer.Option(help="Rule set preset of two seats.")] = "playmore",
+    deals: Annotated[int, typer.Option(help="Shuffles, each played once.")] = 20_000,
+    seed: Annotated[
+        int, typer.Option(help="Of the deals; not one that you will measure on.")
+    ] = 901_001,
+) -> None:
+    """Fit a critic for tressette eval --critic to an agent's games against itself."""
+    from tressette_train import critic_command
+
+    critic_command.run(agent, out, rules, deals, seed)
 
 
 @app.command()

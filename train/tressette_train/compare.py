@@ -34,6 +34,8 @@ class Comparison:
         Thirds a deal that B takes more than A does: mean over deals, and its 95 % interval.
     p_value : float
         Two-sided: how often agents that are equally strong differ as much as this, or more.
+    corrected : bool
+        Whether all this is without the luck of the draws, by the same critic in both files.
     """
 
     opponent: str
@@ -41,6 +43,7 @@ class Comparison:
     margin_b: float
     difference: Interval
     p_value: float
+    corrected: bool = False
 
     @property
     def verdict(self) -> str:
@@ -58,6 +61,7 @@ class Comparison:
             "difference_thirds": self.difference.mean,
             "ci95": self.difference.ends,
             "p_value": self.p_value,
+            "corrected": self.corrected,
             "verdict": self.verdict,
         }
 
@@ -100,12 +104,17 @@ def _against(opponent: str, a: Results, b: Results, agent_a: str, agent_b: str) 
             f"{int(np.argmax(other))} differs: other cards were dealt; measure both with one "
             "version of tressette"
         )
-    means_a, means_b = deals_a.margins_thirds.mean(1), deals_b.margins_thirds.mean(1)
+    critics = [_critic_of(a, agent_a, opponent), _critic_of(b, agent_b, opponent)]
+    corrected = critics[0] is not None and critics[0] == critics[1]
+    means_a, means_b = (
+        (deals.best_thirds if corrected else deals.margins_thirds).mean(1)
+        for deals in (deals_a, deals_b)
+    )
     difference = mean_interval(means_b - means_a)
     error = float((means_b - means_a).std(ddof=1)) / math.sqrt(len(means_a))
     p_value = two_sided_p(difference.mean, error, len(means_a) - 1)
     mean_a, mean_b = float(means_a.mean()), float(means_b.mean())
-    return Comparison(opponent, mean_a, mean_b, difference, p_value)
+    return Comparison(opponent, mean_a, mean_b, difference, p_value, corrected)
 
 
 def _of(results: Results, agent: str, opponent: str) -> PairedDeals:
@@ -115,8 +124,18 @@ def _of(results: Results, agent: str, opponent: str) -> PairedDeals:
     # The same games, seen from the other side of the table.
     found = results.paired[opponent, agent]
     return PairedDeals(
-        -found.margins_thirds[:, ::-1], -found.margins_house[:, ::-1], ~found.leads[:, ::-1]
+        -found.margins_thirds[:, ::-1],
+        -found.margins_house[:, ::-1],
+        ~found.leads[:, ::-1],
+        None if found.luck_thirds is None else -found.luck_thirds[:, ::-1],
     )
+
+
+def _critic_of(results: Results, agent: str, opponent: str) -> str | None:
+    """Return the SHA-256 of the critic that judged an agent's draws against an opponent."""
+    pair = (agent, opponent) if (agent, opponent) in results.figures else (opponent, agent)
+    corrected = results.figures[pair].get("corrected")
+    return None if corrected is None else corrected["critic"]["sha256"]
 
 
 def check_same_deals(a: Results, b: Results) -> None:

@@ -65,8 +65,9 @@ def _lines(
     ]
     for one in found:
         low, high = one.difference.ends
+        without = ", without the luck of the draws" if one.corrected else ""
         lines += [
-            f"against {one.opponent}: {_VERDICTS[one.verdict]}",
+            f"against {one.opponent}: {_VERDICTS[one.verdict]}{without}",
             f"  A {one.margin_a:+.2f}, B {one.margin_b:+.2f}; B less A "
             f"{one.difference.mean:+.2f} ({low:+.2f} to {high:+.2f}), {_p_text(one.p_value)}",
         ]

@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Self
 from tressette_env.errors import TressetteError, shown
 from tressette_env.rulesets import RuleSet
 from tressette_train.chunks import Chunk, Player
+from tressette_train.critic import Critic
 from tressette_train.deal_rows import RowsError, rows_from_json, rows_to_json
 from tressette_train.match_play import PairedDeals
 
@@ -43,6 +44,7 @@ class DealsRecord:
     rules : RuleSet
     seed : int
     versions : dict
+    critic : Critic, optional
 
     Attributes
     ----------
@@ -62,6 +64,7 @@ class DealsRecord:
         rules: RuleSet,
         seed: int,
         versions: dict[str, Any],
+        critic: Critic | None = None,
     ) -> None:
         self.path = path
         self.rules = rules
@@ -75,6 +78,8 @@ class DealsRecord:
             "seed": seed,
             "versions": versions,
         }
+        if critic is not None:
+            head["critic"] = critic.to_json()
         first = json.dumps(head).encode() + b"\n"
         try:
             before = path.read_bytes() if path.exists() else b""
@@ -138,23 +143,26 @@ class DealsRecord:
             if number == 1:
                 self._check_head(values, head)
             else:
-                self._read_chunk(number, values, len(head["agents"]))
+                self._read_chunk(number, values, len(head["agents"]), "critic" in head)
 
     def _check_head(self, values: dict[str, Any], head: dict[str, Any]) -> None:
         if values.get("format") != FORMAT:
             self._refuse(1, f"the format {FORMAT!r}", shown(values.get("format")))
-        others = [name for name in head if values.get(name) != head[name]]
+        names = [*head, *(["critic"] if "critic" not in head else [])]
+        others = [name for name in names if values.get(name) != head.get(name)]
         if others:
             raise DealsRecordError(
                 f"record {self.path}: it is of another evaluation: "
                 + "; ".join(
-                    f"{name} {shown(values.get(name))} there, {shown(head[name])} here"
+                    f"{name} {shown(values.get(name))} there, {shown(head.get(name))} here"
                     for name in others
                 )
                 + "; name another file, or remove this one to begin anew"
             )
 
-    def _read_chunk(self, number: int, values: dict[str, Any], agents: int) -> None:
+    def _read_chunk(
+        self, number: int, values: dict[str, Any], agents: int, with_luck: bool
+    ) -> None:
         places = [values.get(name) for name in ("pairing", "start", "stop")]
         pairings = agents * (agents - 1) // 2
         if [type(place) for place in places] != [int] * 3:
@@ -163,7 +171,9 @@ class DealsRecord:
         if not (0 <= chunk.pairing < pairings and 0 <= chunk.start < chunk.stop):
             self._refuse(number, f"deals of a pairing from 0 to {pairings - 1}", shown(places))
         try:
-            self.found[chunk] = rows_from_json(values, chunk.stop - chunk.start, self.rules)
+            self.found[chunk] = rows_from_json(
+                values, chunk.stop - chunk.start, self.rules, with_luck
+            )
         except RowsError as error:
             raise DealsRecordError(
                 f"record {self.path}, line {number}: {error}; remove the file to begin anew"

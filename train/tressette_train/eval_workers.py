@@ -23,6 +23,7 @@ from tressette_env.errors import AgentFailedError, TressetteError
 from tressette_env.policies import Agent, as_agent
 from tressette_env.rulesets import RuleSet
 from tressette_train.chunks import Chunk
+from tressette_train.critic import Critic
 from tressette_train.match_play import PairedDeals, play_pairing
 
 __all__ = ["EvalWorkers"]
@@ -41,15 +42,23 @@ class EvalWorkers:
     seed : int
     workers : int
         Most processes.
+    critic : Critic, optional
+        As for ``play_pairing``.
     """
 
     def __init__(
-        self, pairs: Sequence[tuple[str, str]], rules: RuleSet, seed: int, workers: int
+        self,
+        pairs: Sequence[tuple[str, str]],
+        rules: RuleSet,
+        seed: int,
+        workers: int,
+        critic: Critic | None = None,
     ) -> None:
         self.pairs = pairs
         self.rules = rules
         self.seed = seed
         self.workers = workers
+        self.critic = critic
         self._processes: dict[Connection, BaseProcess] = {}
 
     def __call__(
@@ -87,7 +96,9 @@ class EvalWorkers:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(
-            target=_work, args=(theirs, self.pairs, self.rules, self.seed), daemon=True
+            target=_work,
+            args=(theirs, self.pairs, self.rules, self.seed, self.critic),
+            daemon=True,
         )
         process.start()
         theirs.close()  # so that its end is seen here
@@ -142,7 +153,11 @@ class EvalWorkers:
 
 
 def _work(
-    connection: Connection, pairs: Sequence[tuple[str, str]], rules: RuleSet, seed: int
+    connection: Connection,
+    pairs: Sequence[tuple[str, str]],
+    rules: RuleSet,
+    seed: int,
+    critic: Critic | None,
 ) -> None:
     """Play chunks until there are no more; what a process of ``EvalWorkers`` does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all, and one says what follows
@@ -167,6 +182,7 @@ def _work(
                     seed,
                     first_deal=chunk.start,
                     batch_size=count,
+                    critic=critic,
                     on_progress=connection.send,
                 )
             )

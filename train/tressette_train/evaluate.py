@@ -26,6 +26,7 @@ from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent
 from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet, get_rules
 from tressette_train.chunks import Chunk, Player, cut, looks
+from tressette_train.critic import Critic, CriticError, load_critic
 from tressette_train.eval_record import DealsRecord
 from tressette_train.eval_workers import EvalWorkers
 from tressette_train.intervals import mean_sequence
@@ -56,6 +57,7 @@ def evaluate(
     until: float | None = None,
     workers: int = 1,
     record: Path | None = None,
+    critic: str | Critic | None = None,
     batch_size: int = 4096,
     on_progress: Callable[[int], None] | None = None,
     on_result: Callable[[PairingResult], None] | None = None,
@@ -72,13 +74,16 @@ def evaluate(
     seed : int
         0 to 2**63 - 1; the same seed gives the same result.
     until : float, optional
-        Stop as soon as every pairing's ``margin_thirds`` is known to plus or minus so much;
-        ``deals`` is the most then. The intervals are made for repeated looks.
+        Stop as soon as every pairing's ``margin_thirds`` (with a critic: ``margin_corrected``) is
+        known to plus or minus so much; ``deals`` is the most then. The intervals are made for
+        repeated looks.
     workers : int
         Processes that play; each makes its own agents from their specs. If an agent is an object,
         all is played here.
     record : Path, optional
         File of finished deals, for agents that are specs: what is in it is not played again.
+    critic : str or Critic, optional
+        Path of a critic's file, or ``kit``: takes the luck of the draws out of the margins.
     batch_size : int
         Deals that advance together, and that a process plays at once; the result does not depend
         on it.
@@ -99,6 +104,8 @@ def evaluate(
         If an argument is out of range, or an agent does not exist or does not play the rules.
     AgentFailedError
         If an agent raises, or plays a card that it may not.
+    CriticError
+        If the critic is damaged, or not for these deals or agents.
     DealsRecordError
         If the record is damaged, or that of something else.
     """
@@ -118,18 +125,34 @@ def evaluate(
     made = [as_agent(agent, may_cheat=True) for agent in agents]
     for agent in made:
         check_rules(agent, house)
+    judge = None if critic is None else _critic(critic, house, seed, made)
     pairs = list(itertools.combinations(made, 2))
     with ExitStack() as open_until_the_end:
-        play: Player = _PlayHere(pairs, house, seed)
+        play: Player = _PlayHere(pairs, house, seed, judge)
         if workers > 1 and len(specs) == len(agents):
             named = list(itertools.combinations(specs, 2))
-            play = open_until_the_end.enter_context(EvalWorkers(named, house, seed, workers))
+            play = open_until_the_end.enter_context(EvalWorkers(named, house, seed, workers, judge))
         if record is not None:
-            kept = DealsRecord(record, specs, house, seed, versions())
+            kept = DealsRecord(record, specs, house, seed, versions(), judge)
             play = open_until_the_end.enter_context(kept).around(play)
-        return _Evaluation(pairs, house, seed, until, on_result or (lambda result: None)).run(
-            play, int(deals), batch_size, on_progress or (lambda cards: None)
-        )
+        return _Evaluation(
+            pairs, house, seed, until, judge, on_result or (lambda result: None)
+        ).run(play, int(deals), batch_size, on_progress or (lambda cards: None))
+
+
+def _critic(critic: str | Critic, house: RuleSet, seed: int, agents: Sequence[Agent]) -> Critic:
+    """Return a critic that was found right for these deals and agents."""
+    if not isinstance(critic, str | Critic):
+        raise OptionError(f"critic: expected a path, 'kit' or a Critic, got {shown(critic)}")
+    found = load_critic(critic, house) if isinstance(critic, str) else critic
+    found.check_use(house, seed)
+    for agent in agents:
+        if agent.cheats:
+            raise CriticError(
+                f"critic {found.name}: expected agents that do not see the stock, {agent.spec!r} "
+                "does: its draws are no luck; leave out one of them"
+            )
+    return found
 
 
 @dataclass(frozen=True)
@@ -139,6 +162,7 @@ class _PlayHere:
     pairs: Sequence[tuple[Agent, Agent]]
     rules: RuleSet
     seed: int
+    critic: Critic | None
 
     def __call__(
         self, chunks: Sequence[Chunk], on_progress: Callable[[int], None]
@@ -154,6 +178,7 @@ class _PlayHere:
                     self.seed,
                     first_deal=chunk.start,
                     batch_size=count,
+                    critic=self.critic,
                     on_progress=on_progress,
                 ),
             )
@@ -167,6 +192,7 @@ class _Evaluation:
     rules: RuleSet
     seed: int
     until: float | None
+    critic: Critic | None
     on_result: Callable[[PairingResult], None]
 
     def run(
@@ -194,16 +220,22 @@ class _Evaluation:
 
     def _is_known(self, played: list[dict[int, PairedDeals]], until: float) -> bool:
         """Whether every pairing's margin is known to plus or minus ``until``, for this look too."""
-        margins = [mean_sequence(_joined(parts).margins_thirds.mean(1)) for parts in played]
+        margins = [mean_sequence(_joined(parts).best_thirds.mean(1)) for parts in played]
         return all(margin.half_width <= until for margin in margins)
 
     def _add(self, results: list[PairingResult], played: list[dict[int, PairedDeals]]) -> None:
         """Add the next pairing's result, and tell it."""
         number = len(results)
         paired = _joined(played[number])
-        is_repeated = self.until is not None
         results.append(
-            summarise(*self.pairs[number], self.rules, self.seed, paired, repeated=is_repeated)
+            summarise(
+                *self.pairs[number],
+                self.rules,
+                self.seed,
+                paired,
+                critic=self.critic,
+                repeated=self.until is not None,
+            )
         )
         self.on_result(results[-1])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from tressette_env.errors import OptionError, shown
 from tressette_env.rulesets import RuleSet, get_rules
+from tressette_train.critic import load_critic
 from tressette_train.deal_sets import get_deal_set
 from tressette_train.evaluate import PairingResult, cards_to_play, check_deals, evaluate, versions
 from tressette_train.ladder import (
@@ -88,6 +90,7 @@ def run(
     workers: int = 1,
     out: Path | None = None,
     record: Path | None = None,
+    critic: str | None = None,
 ) -> None:
     """Evaluate the agents and print what came out: one JSON object, or a table.
 
@@ -99,7 +102,7 @@ def run(
     agents : sequence of str
     what : Deals
     as_json : bool
-    until, workers, record
+    until, workers, record, critic
         As for ``evaluate``.
     out : Path, optional
         File for every deal; another file there is replaced.
@@ -111,7 +114,12 @@ def run(
     """
     if out is not None:
         check_output("--out", out)
-    total = cards_to_play(len(agents), get_rules(what.rules), what.deals)
+    rules = get_rules(what.rules)
+    judge = None if critic is None else load_critic(critic, rules)
+    if judge is not None:
+        # Before a card is dealt: whoever sees it knows that the critic was not chosen by the deals.
+        print(f"critic {judge.name}: sha256 {judge.sha256}", file=sys.stderr)
+    total = cards_to_play(len(agents), rules, what.deals)
     finished: list[PairingResult] = []
     try:
         with _progress(total) as advance:
@@ -123,6 +131,7 @@ def run(
                 until=until,
                 workers=workers,
                 record=record,
+                critic=judge,
                 batch_size=_BATCH,
                 on_progress=advance,
                 on_result=finished.append,
@@ -130,6 +139,7 @@ def run(
         if out is not None:
             command = ["tressette", "eval", *agents, *what.options]
             command += [] if until is None else ["--until", str(until)]
+            command += [] if critic is None else ["--critic", critic]
             data = to_bytes(finished, shlex.join(command), what.deal_set)
             write_output("--out", out, data, "the results are on standard output")
     finally:
@@ -145,7 +155,7 @@ def run(
 
 def _until_text(results: Sequence[PairingResult], what: Deals, until: float) -> str:
     """Say how far it came, and which intervals these are."""
-    widest = max(result.margin_thirds.half_width for result in results)
+    widest = max(result.best_margin.half_width for result in results)
     return (
         f"until ±{until:g} thirds: {'' if widest <= until else 'not '}reached, ±{widest:.2f} after "
         f"{results[0].deals} of at most {what.deals} deals; the intervals are for repeated looks"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,8 @@ from tressette_env.errors import AgentFailedError
 from tressette_env.policies import Agent
 from tressette_env.randomness import random_word
 from tressette_env.rulesets import RuleSet
+from tressette_train.critic import Critic
+from tressette_train.draw_luck import draw_luck
 
 __all__ = ["PairedDeals", "play_pairing", "side_seed"]
 
@@ -48,19 +51,36 @@ class PairedDeals:
         The same in the house's unit: whole points (R12) or thirds (R11); negated where less wins.
     leads : bool[D, 2]
         Whether the first agent's side led the first trick.
+    luck_thirds : float64[D, 2], optional
+        Thirds that the draws gave the first agent beyond what was to be expected, by a critic:
+        its mean over all deals is zero.
     """
 
     margins_thirds: npt.NDArray[np.int64]
     margins_house: npt.NDArray[np.int64]
     leads: npt.NDArray[np.bool_]
+    luck_thirds: npt.NDArray[np.float64] | None = None
+
+    @property
+    def corrected_thirds(self) -> npt.NDArray[np.float64] | None:
+        """``margins_thirds`` without the luck of the draws, float64[D, 2]; None without critic."""
+        return None if self.luck_thirds is None else self.margins_thirds - self.luck_thirds
+
+    @property
+    def best_thirds(self) -> npt.NDArray[Any]:
+        """``corrected_thirds``, or without a critic ``margins_thirds``, number[D, 2]."""
+        corrected = self.corrected_thirds
+        return self.margins_thirds if corrected is None else corrected
 
     @classmethod
     def join(cls, parts: Sequence[PairedDeals]) -> PairedDeals:
-        """Put parts one after another; at least one."""
+        """Put parts one after another; at least one, and of all or none the luck is known."""
+        luck = [part.luck_thirds for part in parts if part.luck_thirds is not None]
         return cls(
             np.concatenate([part.margins_thirds for part in parts]),
             np.concatenate([part.margins_house for part in parts]),
             np.concatenate([part.leads for part in parts]),
+            np.concatenate(luck) if luck else None,
         )
 
 
@@ -82,6 +102,7 @@ def play_pairing(
     *,
     first_deal: int = 0,
     batch_size: int = 4096,
+    critic: Critic | None = None,
     on_progress: Progress | None = None,
 ) -> PairedDeals:
     """Play deals ``first_deal`` to ``first_deal + deals - 1`` of a seed in both seatings.
@@ -95,6 +116,8 @@ def play_pairing(
     first_deal : int
     batch_size : int
         Deals that advance together; changes the time and the memory taken, never the result.
+    critic : Critic, optional
+        Says how lucky the draws were. Neither agent may be shown the stock.
     on_progress : callable, optional
         Called with the number of cards played since the last call.
 
@@ -103,7 +126,7 @@ def play_pairing(
     AgentFailedError
         If an agent raises, or plays a card that it may not.
     """
-    pair = _Pairing(first, second, rules, seed, on_progress or (lambda cards: None))
+    pair = _Pairing(first, second, rules, seed, critic, on_progress or (lambda cards: None))
     end = first_deal + deals
     return PairedDeals.join(
         [
@@ -119,6 +142,7 @@ class _Pairing:
     second: Agent
     rules: RuleSet
     seed: int
+    critic: Critic | None
     on_progress: Progress
 
     def play(self, start: int, deals: int) -> PairedDeals:
@@ -129,7 +153,8 @@ class _Pairing:
         numbers = np.tile(tables[0].deal_numbers, 2)
         sides = np.repeat([0, 1], deals)  # the first agent's, at each of the 2 * deals tables
         leads = sides_of(np.concatenate([table.seats for table in tables])) == sides
-        for _ply in range(self.rules.deck_size):
+        critic, luck = self.critic, np.zeros((deals, 2))
+        for ply in range(self.rules.deck_size):
             views = np.concatenate([table.views() for table in tables])
             states = None
             if self.first.cheats or self.second.cheats:
@@ -138,11 +163,19 @@ class _Pairing:
             steps = [
                 table.play(chosen) for table, chosen in zip(tables, np.split(cards, 2), strict=True)
             ]
+            if critic is not None and ply % 2 and ply < self.rules.stock_size:
+                for seating, table in enumerate(tables):
+                    luck[:, seating] += draw_luck(table.states, self.rules, critic)
             self.on_progress(len(cards))
         side_0_thirds = np.stack([step.thirds[:, 0] - step.thirds[:, 1] for step in steps], 1)
         side_0_house = np.stack([step.margins for step in steps], 1)
         sign = np.array([1, -1])
-        return PairedDeals(side_0_thirds * sign, side_0_house * sign, leads.reshape(2, -1).T)
+        return PairedDeals(
+            side_0_thirds * sign,
+            side_0_house * sign,
+            leads.reshape(2, -1).T,
+            None if critic is None else luck * sign,
+        )
 
     def _choose(
         self,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tressette_env.policies import Agent
 from tressette_env.rulesets import RuleSet
+from tressette_train.critic import Critic
 from tressette_train.intervals import Interval, bootstrap_interval, mean_interval, mean_sequence
 from tressette_train.match_play import PairedDeals
 
@@ -47,6 +48,10 @@ class PairingResult:
         Every deal.
     interval : {"student_t", "confidence_sequence"}
         How the intervals were made: for one look at the end, or for as many looks as one likes.
+    margin_corrected : Interval, optional
+        ``margin_thirds`` without the luck of the draws.
+    critic : Critic, optional
+        That said how lucky the draws were.
     """
 
     agent: str
@@ -66,6 +71,26 @@ class PairingResult:
     win_rate_by_lead: tuple[float, float]
     paired: PairedDeals
     interval: Literal["student_t", "confidence_sequence"] = "student_t"
+    margin_corrected: Interval | None = None
+    critic: Critic | None = None
+
+    @property
+    def best_margin(self) -> Interval:
+        """``margin_corrected``, or without a critic ``margin_thirds``."""
+        return self.margin_thirds if self.margin_corrected is None else self.margin_corrected
+
+    @property
+    def variance_gain(self) -> float | None:
+        """How many times as many deals it would take without the critic for an interval as narrow.
+
+        The variance of pairs over that of pairs without luck. None without a critic, or if no
+        corrected pair differs from another.
+        """
+        corrected = self.paired.corrected_thirds
+        if corrected is None:
+            return None
+        left = float(corrected.mean(1).var(ddof=1))
+        return float(self.paired.margins_thirds.mean(1).var(ddof=1)) / left if left else None
 
     @property
     def margin_bootstrap(self) -> Interval | None:
@@ -104,6 +129,7 @@ class PairingResult:
             "interval": self.interval,
             "ci95_bootstrap": None if bootstrap is None else bootstrap.ends,
             "pairing_gain": self.pairing_gain,
+            "corrected": self._corrected_json(),
             "unit": self.unit,
             "margin_house": self.margin_house.mean,
             "margin_house_ci95": self.margin_house.ends,
@@ -115,6 +141,16 @@ class PairingResult:
             "win_rate_by_lead": _by_lead(self.win_rate_by_lead),
         }
 
+    def _corrected_json(self) -> dict[str, Any] | None:
+        if self.critic is None or self.margin_corrected is None:
+            return None
+        return {
+            "critic": self.critic.to_json(),
+            "margin_thirds": self.margin_corrected.mean,
+            "ci95": self.margin_corrected.ends,
+            "variance_gain": self.variance_gain,
+        }
+
 
 def summarise(
     agent: Agent,
@@ -123,10 +159,12 @@ def summarise(
     seed: int,
     paired: PairedDeals,
     *,
+    critic: Critic | None = None,
     repeated: bool = False,
 ) -> PairingResult:
     """Means and intervals of a pairing's deals, for one look or for repeated ones."""
     interval_of = mean_sequence if repeated else mean_interval
+    corrected = paired.corrected_thirds
     won = (np.sign(paired.margins_house) + 1) / 2
     return PairingResult(
         agent=agent.spec,
@@ -146,6 +184,8 @@ def summarise(
         win_rate_by_lead=_split(won, paired.leads),
         paired=paired,
         interval="confidence_sequence" if repeated else "student_t",
+        margin_corrected=None if corrected is None else interval_of(corrected.mean(1)),
+        critic=critic,
     )
 
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy.typing as npt
+
 from tressette_env.errors import OptionError, RulesError, TressetteError, shown
 from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet, get_rules
@@ -199,14 +201,26 @@ def _read_deals(
     file: Path, where: str, pairing: dict[str, Any], deals: int, rules: RuleSet
 ) -> PairedDeals:
     """Read the rows of a pairing; its mean is theirs."""
+    corrected = pairing.get("corrected")
     try:
-        paired = rows_from_json(pairing, deals, rules)
+        paired = rows_from_json(pairing, deals, rules, corrected is not None)
     except RowsError as error:
         raise ResultsFileError(f"{file}: {where}.{error}; {_AGAIN}") from None
-    said, mean = pairing.get("margin_thirds"), float(paired.margins_thirds.mean())
-    if not isinstance(said, int | float) or not math.isclose(said, mean, abs_tol=1e-9):
-        _refuse(file, f"{where}.margin_thirds", f"{mean:.6g}, the mean of its deals", said)
+    _check_mean(file, f"{where}.margin_thirds", pairing.get("margin_thirds"), paired.margins_thirds)
+    if corrected is not None:
+        known = corrected if isinstance(corrected, dict) else {}
+        critic = known.get("critic")
+        if not isinstance(critic, dict) or not isinstance(critic.get("sha256"), str):
+            _refuse(file, f"{where}.corrected.critic", "its name and sha256", critic)
+        said = known.get("margin_thirds")
+        _check_mean(file, f"{where}.corrected.margin_thirds", said, paired.best_thirds)
     return paired
+
+
+def _check_mean(file: Path, where: str, said: object, margins: npt.NDArray[Any]) -> None:
+    mean = float(margins.mean())
+    if not isinstance(said, int | float) or not math.isclose(said, mean, abs_tol=1e-9):
+        _refuse(file, where, f"{mean:.6g}, the mean of its deals", said)
 
 
 def _refuse(file: Path, where: str, expected: str, got: object) -> NoReturn:

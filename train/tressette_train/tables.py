@@ -44,7 +44,7 @@ class ResultsTable:
                 fits = len(one_line) <= options.max_width
                 yield Text(one_line if fits else f"{name}\n{figure}", overflow="fold")
             yield Text()
-        yield Text(_caption(self.results[0].unit), overflow="fold")
+        yield Text(_caption(self.results[0]), overflow="fold")
 
 
 def results_table(results: Sequence[PairingResult]) -> ResultsTable:
@@ -61,7 +61,7 @@ def results_table(results: Sequence[PairingResult]) -> ResultsTable:
 def _table(results: Sequence[PairingResult]) -> Table:
     table = Table(
         title=Text(_title(results)),
-        caption=_caption(results[0].unit),
+        caption=_caption(results[0]),
         box=box.SIMPLE_HEAD,
         title_justify="left",
         caption_justify="left",
@@ -106,6 +106,11 @@ def _figures(result: PairingResult) -> dict[str, str]:
         "thirds": f"{result.margin_thirds.mean:+.2f}",
         "95 % interval": _interval(result.margin_thirds),
     }
+    if result.margin_corrected is not None:
+        gain = result.variance_gain
+        figures["corrected"] = f"{result.margin_corrected.mean:+.2f}"
+        figures["its interval"] = _interval(result.margin_corrected)
+        figures["gain"] = "" if gain is None else f"{gain:.2f}"
     if result.unit == "points":
         figures["points"] = f"{result.margin_house.mean:+.2f}"
     figures["wins"] = f"{100 * result.win_rate.mean:.1f} %"
@@ -122,8 +127,13 @@ def _interval(interval: Interval) -> str:
     return f"{interval.low:+.2f} to {interval.high:+.2f}"
 
 
-def _caption(unit: str) -> str:
-    points = "points: the same by the house's scoring. " if unit == "points" else ""
+def _caption(result: PairingResult) -> str:
+    points = "points: the same by the house's scoring. " if result.unit == "points" else ""
+    if result.margin_corrected is not None:
+        points = (
+            "corrected: thirds without the luck of the draws, by the critic; gain: how many times "
+            f"as many deals it would take without it. {points}"
+        )
     return (
         "thirds: the agent's margin over the opponent, a deal; the interval is over pairs (one "
         f"deal in both seatings). {points}wins: deals that the agent won; leading: of those it led."
