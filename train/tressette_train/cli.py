@@ -228,6 +228,26 @@ def blunders(
 
 
 @app.command()
+def habits(
+    agent: Annotated[str, typer.Argument(help="Spec of an agent, like greedy.")],
+    against: Annotated[
+        str | None, typer.Option(help="Spec of the agent on the other side.  [the same]")
+    ] = None,
+    rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
+    deals: Annotated[
+        int, typer.Option(help="Shuffles; with --against each in both seatings.")
+    ] = 500,
+    seed: Annotated[int, typer.Option(help="Seed of the deals and of the agents' dice.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    chart: Annotated[Path | None, typer.Option(help="Draw a chart into this PNG file.")] = None,
+) -> None:
+    """Count how an agent leads, follows and discards, by what it holds."""
+    from tressette_train import habits_command
+
+    habits_command.run(agent, against, rules, deals, seed, as_json, chart)
+
+
+@app.command()
 def play(
     against: Annotated[str, typer.Option(help="Spec of the agent in the other seats.")] = "greedy",
     rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
