@@ -19,7 +19,7 @@ PROJECT = Path(__file__).parent.parent
 FOLDER = PROJECT / "notebooks"
 SHORT = {  # by notebook, what stands for its parameters in the tests
     "03_endings_and_search": "WORLDS, DEALS = 8, 20",
-    "04_training": "DECISIONS, DEALS = 6_000, 20",
+    "04_training": "DECISIONS, DEALS = 20_000, 20",
     "05_benchmark": "DEALS, SAMPLES = 40, 1",
 }
 names = sorted(path.stem for path in FOLDER.glob("*.ipynb"))

@@ -98,7 +98,8 @@ def runs_figure(runs: Mapping[str, Sequence[dict[str, Any]]]) -> Figure:
         axes.set_title(f"over {name}", loc="left", fontsize=10)
         axes.set_xlabel("million decisions", fontsize=9)
     panels[0].set_ylabel("thirds a deal")
-    panels[0].legend(frameon=False, fontsize=8)
+    if names:
+        panels[0].legend(frameon=False, fontsize=8)
     return figure
 
 

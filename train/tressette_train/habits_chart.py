@@ -32,10 +32,10 @@ def habits_figure(habits: Habits) -> Figure:
     leads = [one for one in shares if one.group == "leads"]
     others = [one for one in shares if one.group != "leads"]
     _draw_shares(left.subplots(), leads, "Leads", named_groups=False)
-    lower, upper = right.subplots(2, 1, height_ratios=(3, 2))
-    _draw_shares(lower, others, "Follows and discards", named_groups=True)
+    upper, lower = right.subplots(2, 1, height_ratios=(3, 2))
+    _draw_shares(upper, others, "Follows and discards", named_groups=True)
     phase = int(habits.led[0].sum() == 0)
-    _draw_led(upper, habits.led[phase], PHASES[phase])
+    _draw_led(lower, habits.led[phase], PHASES[phase])
     opponent = "itself" if habits.opponent == habits.agent else habits.opponent
     figure.suptitle(
         f"{habits.agent} against {opponent}: {habits.rules}, {habits.deals} deals of seed "

@@ -97,9 +97,11 @@ def _draw_view(axes: Any, view: View, held: npt.NDArray[np.float64] | None) -> N
 def _draw_means(axes: Any, watched: WatchedWorlds) -> None:
     worlds = np.arange(1, len(watched.means) + 1)
     margins = watched.margins()
-    for card, colour in zip(list(margins)[:_DRAWN_CARDS], COLOURS, strict=False):
-        one = margins[card]
-        axes.plot(worlds, watched.means[:, card], color=colour, label=card_text(card))
+    for place, card in enumerate([*margins][:_DRAWN_CARDS]):
+        one, colour = margins[card], COLOURS[place]
+        # Equal cards have one curve: dashes let the one below be seen.
+        style = ("-", "--")[place % 2]
+        axes.plot(worlds, watched.means[:, card], style, color=colour, label=card_text(card))
         axes.errorbar(
             [worlds[-1]],
             [one.mean],
@@ -110,6 +112,7 @@ def _draw_means(axes: Any, watched: WatchedWorlds) -> None:
             capsize=2,
         )
     axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:.0f}")
     axes.set_xlabel("solved worlds", fontsize=9)
     axes.set_ylabel("thirds more than the other side, at the end", fontsize=9)
     left = len(margins) - _DRAWN_CARDS
