@@ -20,7 +20,7 @@ FOLDER = PROJECT / "notebooks"
 SHORT = {  # by notebook, what stands for its parameters in the tests
     "03_endings_and_search": "WORLDS, DEALS = 8, 20",
     "04_training": "DECISIONS, DEALS = 20_000, 20",
-    "05_benchmark": "DEALS, SAMPLES = 40, 1",
+    "05_benchmark": "DEALS = 40",
 }
 names = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 MAX_BYTES = 600_000
