@@ -142,6 +142,9 @@ def _draw_half_widths(axes: Any, agent: str, opponent: str, results: Results) ->
     margin = abs(float(margins.mean()))
     axes.axhline(margin, color="#888888", linestyle="--", linewidth=1, label="their margin")
     axes.set(xscale="log", yscale="log")
+    axes.minorticks_off()  # their labels would overlap
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("deals, each in both seatings", fontsize=9)
     axes.set_ylabel("± thirds a deal", fontsize=9)
     axes.set_title(f"How well is {agent} over {opponent} known?", loc="left", fontsize=10)
