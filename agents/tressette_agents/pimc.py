@@ -19,7 +19,9 @@ using Bridge card play", Artificial Intelligence 100, 1998).
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -40,10 +42,11 @@ from tressette_agents.search_agent import SearchAgent
 from tressette_agents.shared_work import whole_option
 from tressette_agents.solver import EndingSolver
 from tressette_env.cards import NUM_CARDS
-from tressette_env.errors import AgentSpecError, RulesError
+from tressette_env.errors import AgentSpecError, OptionError, RulesError
 from tressette_env.policies import parse_options
 from tressette_env.rollouts import Workspace
 from tressette_env.rulesets import RuleSet
+from tressette_env.view import View
 
 __all__ = ["PimcAgent", "SolvedWorlds", "check_most_wins", "make"]
 
@@ -167,13 +170,62 @@ class PimcAgent(SearchAgent[_Memory]):
         for row in np.flatnonzero((views["legal"] != 0) & ~is_ending):
             chosen[row] = self._card(views[row], rules, int(seeds[row]), memory)
 
+    def mean_margins(self, view: View, seed: int) -> Iterator[npt.NDArray[np.float64]]:
+        """Watch a decision: what the agent thinks of each card after one solved world, two, ...
+
+        Parameters
+        ----------
+        view : View
+            Of a seat to act, while cards are hidden.
+        seed : int
+            As in ``act``; the same worlds.
+
+        Yields
+        ------
+        float64[40]
+            The mean margin of the seat's side at the end of the deal, in thirds, if it plays the
+            card now; NaN for cards that are not legal. A new array, and no end of them.
+
+        Raises
+        ------
+        OptionError
+            If the seat is not to act, or no deal can have shown the view.
+        """
+        if not view.legal:
+            raise OptionError("view: expected one of the seat to act, got no legal card")
+        row = view.to_record()[0]
+        is_legal = np.array([view.legal >> card & 1 for card in range(NUM_CARDS)], np.bool_)
+        count = 0
+        for totals, dealt in self._solve_worlds(row, view.rules, seed, self.new_part()):
+            count = dealt
+            yield np.where(is_legal, totals / dealt, np.nan)
+        if not count:
+            raise OptionError(f"view: no deal of rules {view.rules.name!r} can have shown it")
+
     def _card(self, view: np.void, rules: RuleSet, seed: int, memory: _Memory) -> int:
         from tressette_agents import search_kernels  # loads numba
-        from tressette_agents.pimc_kernels import SPREAD
 
         legal = int(view["legal"])
         if legal & legal - 1 == 0:
             return legal.bit_length() - 1
+        end = time.perf_counter() + self.ms / 1000
+        # One solved world in a call of compiled code: then the clock, and Python's signals.
+        for number, (totals, _dealt) in enumerate(self._solve_worlds(view, rules, seed, memory), 1):
+            is_enough = time.perf_counter() >= end if self.ms else number >= self.worlds
+            if is_enough or self.is_stopped:
+                return int(search_kernels.best_total(legal, totals))
+        return -2
+
+    def _solve_worlds(
+        self, view: np.void, rules: RuleSet, seed: int, memory: _Memory
+    ) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
+        """Yield the totals of margins (int64[40], always the same array) and of how many worlds.
+
+        After each solved world; never, if no deal can have shown the view.
+        """
+        from tressette_agents import search_kernels  # loads numba
+        from tressette_agents.pimc_kernels import SPREAD
+
         kernels, depth, solver = memory.solved.kernels(rules.seats)
         is_free = rules.seats == 2 and not rules.follow_always
         if is_free and view["stock_left"] > 2 * depth:
@@ -182,18 +234,12 @@ class PimcAgent(SearchAgent[_Memory]):
         rollout, rule = ROLLOUTS.index(self.rollout), rules.row[0]
         arrays = memory.workspace.arrays
         totals = np.zeros(NUM_CARDS, np.int64)
-        end = time.perf_counter() + self.ms / 1000
-        dealt = 0
-        # One solved world in a call of compiled code: then the clock, and Python's signals.
-        while dealt == 0 or (time.perf_counter() < end if self.ms else dealt < self.worlds):
-            which = (view, rule, seed, SPREAD * dealt, SPREAD * (dealt + 1), rollout)
+        for first in itertools.count(0, SPREAD):
+            which = (view, rule, seed, first, first + SPREAD, rollout)
             if not search_kernels.add_worlds(*which, leaf, suit_rows(), arrays, totals):
-                return -2
+                return
             kernels.add_corrections(*which, depth, solver, arrays, totals)
-            dealt += 1
-            if self.is_stopped:
-                break
-        return int(search_kernels.best_total(legal, totals))
+            yield totals, first + SPREAD
 
 
 def make(options: str) -> PimcAgent:

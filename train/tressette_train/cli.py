@@ -95,6 +95,23 @@ def solve(
 
 
 @app.command()
+def worlds(
+    rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
+    seed: Annotated[int, typer.Option(help="Seed of the deal and of the worlds.")] = 0,
+    deal: Annotated[int, typer.Option(help="Number of the deal in the seed's stream.")] = 0,
+    ply: Annotated[int, typer.Option(help="Cards played before the decision.")] = 0,
+    player: Annotated[str, typer.Option(help="Spec of the agent that plays them.")] = "greedy",
+    count: Annotated[int, typer.Option("--worlds", help="Worlds that are solved.")] = 32,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    chart: Annotated[Path | None, typer.Option(help="Draw a chart into this PNG file.")] = None,
+) -> None:
+    """Watch pimc think: what sampled worlds make of each card of a decision."""
+    from tressette_train import worlds_command
+
+    worlds_command.run(rules, seed, deal, ply, player, count, as_json, chart)
+
+
+@app.command()
 def replay(
     file: Annotated[Path, typer.Argument(help="A game record; - for standard input.")],
 ) -> None:
@@ -217,7 +234,10 @@ def compare(
 
 @app.command()
 def exploit(
-    agent: Annotated[str | None, typer.Argument(help="Spec of an agent, like greedy.")] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="AGENT ...", help="Specs of agents, like greedy."),
+    ] = None,
     rules: Annotated[str, typer.Option(help="Preset of a reduced deck.")] = "mini_2x4",
     equilibrium: Annotated[
         bool, typer.Option("--equilibrium", help="The reference equilibrium, no agent.")
@@ -230,11 +250,12 @@ def exploit(
         typer.Option(min=1e-6, help="Exploitability at which the equilibrium is near enough."),
     ] = 0.001,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    chart: Annotated[Path | None, typer.Option(help="Draw a chart into this PNG file.")] = None,
 ) -> None:
     """Compute exactly what a best response wins from an agent, in a reduced deck."""
     from tressette_train.exploit import command
 
-    command.run(agent, equilibrium, rules, samples, until, as_json)
+    command.run(agents or [], equilibrium, rules, samples, until, as_json, chart)
 
 
 @app.command()
@@ -289,6 +310,26 @@ def blunders(
 
 
 @app.command()
+def habits(
+    agent: Annotated[str, typer.Argument(help="Spec of an agent, like greedy.")],
+    against: Annotated[
+        str | None, typer.Option(help="Spec of the agent on the other side.  [the same]")
+    ] = None,
+    rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
+    deals: Annotated[
+        int, typer.Option(help="Shuffles; with --against each in both seatings.")
+    ] = 500,
+    seed: Annotated[int, typer.Option(help="Seed of the deals and of the agents' dice.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    chart: Annotated[Path | None, typer.Option(help="Draw a chart into this PNG file.")] = None,
+) -> None:
+    """Count how an agent leads, follows and discards, by what it holds."""
+    from tressette_train import habits_command
+
+    habits_command.run(agent, against, rules, deals, seed, as_json, chart)
+
+
+@app.command()
 def play(
     against: Annotated[str, typer.Option(help="Spec of the agent in the other seats.")] = "greedy",
     rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
@@ -330,11 +371,14 @@ def train(
 def runs(
     folder: Annotated[Path, typer.Argument(help="Where the runs are.")] = Path("runs"),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    chart: Annotated[
+        Path | None, typer.Option(help="Draw their learning curves into this PNG file.")
+    ] = None,
 ) -> None:
     """List training runs: how far they are, and how they did."""
     from tressette_train import runs_command
 
-    runs_command.run(folder, as_json)
+    runs_command.run(folder, as_json, chart)
 
 
 @app.command()
@@ -357,11 +401,14 @@ def report(
     runs: Annotated[
         list[Path] | None, typer.Option(metavar="RUN", help="Run folder; may be given again.")
     ] = None,
+    chart: Annotated[
+        Path | None, typer.Option(help="Also draw margins, ratings, intervals into this PNG file.")
+    ] = None,
 ) -> None:
     """Write a page about results: margins, ratings, learning curves, the worst deals."""
     from tressette_train.report import command
 
-    command.run(results, runs or [], out)
+    command.run(results, runs or [], out, chart)
 
 
 @app.command()

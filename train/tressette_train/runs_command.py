@@ -14,8 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tressette_env.errors import ConfigError, RunFolderError, TressetteError
+from tressette_train.chart_file import check_chart_file, write_chart
 from tressette_train.config_file import read_config
-from tressette_train.metrics import parse_row
+from tressette_train.metrics import parse_row, read_metrics
 from tressette_train.run_folder import RUNS, RunFolder
 
 __all__ = ["RunSummary", "run", "summarise_runs"]
@@ -83,9 +84,19 @@ def summarise_runs(folder: Path) -> list[RunSummary]:
     return [_summary(RunFolder(path)) for path in paths]
 
 
-def run(folder: Path = RUNS, as_json: bool = False) -> None:
-    """Print the runs in a folder."""
+def run(folder: Path = RUNS, as_json: bool = False, chart: Path | None = None) -> None:
+    """Print the runs in a folder; and draw what they have learned.
+
+    Raises
+    ------
+    TressetteError
+        If the folder cannot be read, or the chart cannot be written or would be empty.
+    """
+    if chart is not None:
+        check_chart_file(chart)
     found = summarise_runs(folder)
+    if chart is not None:
+        _draw(found, chart, folder)
     if as_json:
         print(json.dumps({"runs": [asdict(one) for one in found]}, indent=2, allow_nan=False))
         return
@@ -106,6 +117,16 @@ def run(folder: Path = RUNS, as_json: bool = False) -> None:
     for one in found:
         table.add_row(*map(Text, (one.path, one.rules, *_cells(one), _margins(one))))
     console.print(table)
+
+
+def _draw(found: list[RunSummary], chart: Path, folder: Path) -> None:
+    from tressette_train.charts import runs_figure  # loads matplotlib
+
+    drawn = [one for one in reversed(found) if one.updates]
+    if not drawn:
+        raise RunFolderError(f"--chart: expected runs with a logged update in {folder}, got none")
+    rows = {Path(one.path).name: read_metrics(Path(one.path)) for one in drawn}
+    write_chart(runs_figure(rows), chart)
 
 
 def _cells(one: RunSummary) -> tuple[str, str, str, str]:

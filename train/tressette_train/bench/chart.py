@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from tressette_env.errors import OptionError
 from tressette_train.bench import peer_rows
 from tressette_train.bench.report import Report
 from tressette_train.bench.timing import PLAYS, Measured, Row
-from tressette_train.output_file import check_output, write_output
+from tressette_train.chart_file import check_chart_file, new_figure, write_chart
 
 __all__ = ["check_chart", "draw_report"]
 
@@ -28,11 +27,9 @@ _OURS, _THEIRS = "#0072b2", "#999999"
 
 def check_chart(path: Path, rows: Sequence[Row | Measured]) -> None:
     """Raise ``OptionError`` unless a chart of the rows can be written under that name."""
-    if path.suffix.lower() != ".png":
-        raise OptionError(f"--chart: expected a file name that ends in .png, got {str(path)!r}")
+    check_chart_file(path)
     if all(row.unit != PLAYS for row in rows):
         raise OptionError("--chart: expected rows in plays a second, there is none")
-    check_output("--chart", path)
 
 
 def draw_report(report: Report, path: Path) -> None:
@@ -44,25 +41,19 @@ def draw_report(report: Report, path: Path) -> None:
         As ``check_chart``.
     """
     check_chart(path, report.rows)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     curves = [row for row in report.rows if row.name in _CURVES]
     if len({row.tables for row in curves}) < 2:
         curves = []
     bars = [row for row in report.rows if row.unit == PLAYS and row not in curves]
     both = bool(curves) and bool(bars)
-    figure = Figure(figsize=(12 if both else 7, 5), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(12 if both else 7, 5)
     axes: Any = figure.subplots(1, 1 + both, squeeze=False)[0]
     if curves:
         _draw_curves(axes[0], curves)
     if bars:
         _draw_bars(axes[-1], bars)
     figure.suptitle(_title(report), fontsize=10)
-    image = io.BytesIO()
-    figure.savefig(image, format="png")
-    write_output("--chart", path, image.getvalue())
+    write_chart(figure, path)
 
 
 def _draw_curves(axes: Any, rows: list[Measured]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tressette_env.errors import RunFolderError
+from tressette_train.chart_file import check_chart_file, write_chart
 from tressette_train.metrics import read_metrics
 from tressette_train.output_file import check_output, write_output
 from tressette_train.ratings import rate
@@ -17,8 +18,8 @@ from tressette_train.results_file import ResultsFileError, read_results
 __all__ = ["run"]
 
 
-def run(results: Path, runs: Sequence[Path], out: Path) -> None:
-    """Write the page.
+def run(results: Path, runs: Sequence[Path], out: Path, chart: Path | None = None) -> None:
+    """Write the page, and the chart.
 
     Parameters
     ----------
@@ -28,13 +29,17 @@ def run(results: Path, runs: Sequence[Path], out: Path) -> None:
         Run folders whose learning curves it shows.
     out : Path
         The page; another file there is replaced.
+    chart : Path, optional
+        PNG file for margins, ratings and intervals; replaced as well.
 
     Raises
     ------
     TressetteError
-        If a file cannot be read, or the page cannot be written; nothing has been written then.
+        If a file cannot be read, or an output cannot be written; nothing has been written then.
     """
     check_output("--out", out)
+    if chart is not None:
+        check_chart_file(chart)
     read = read_results(results)
     logged = [_read_run(folder) for folder in runs]
     pairings = pairings_of(read)
@@ -49,6 +54,10 @@ def run(results: Path, runs: Sequence[Path], out: Path) -> None:
     command += ["--out", str(out)]
     page = report_page(read, ratings, worst_deals(read), logged, shlex.join(command))
     write_output("--out", out, page.encode())
+    if chart is not None:
+        from tressette_train.report.results_chart import results_figure  # loads matplotlib
+
+        write_chart(results_figure(read), chart)
     for warning in ratings.warnings:
         print(warning)
     print(f"wrote {out}: {len(pairings)} pairings, {len(logged)} runs")

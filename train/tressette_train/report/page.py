@@ -16,7 +16,7 @@ from tressette_train.report.replays import Game, WorstDeal
 from tressette_train.report.style import STYLE
 from tressette_train.results_file import Results
 
-__all__ = ["Run", "pairings_of", "report_page"]
+__all__ = ["Run", "margin_between", "pairings_of", "report_page"]
 
 Run = tuple[str, Sequence[dict[str, Any]]]  # name, and rows of its metrics
 
@@ -150,7 +150,7 @@ def _matrix(results: Results, ratings: Ratings, pairs: dict[tuple[str, str], Pai
     most = max(abs(one.mean) for one in pairs.values()) or 1.0
     rows = []
     for agent in names:
-        cells = [_cell(_between(pairs, agent, opponent), most) for opponent in names]
+        cells = [_cell(margin_between(pairs, agent, opponent), most) for opponent in names]
         rows.append(tag("tr", tag("th", _name(results, agent), scope="row"), *cells))
     return _section(
         "Margins",
@@ -160,7 +160,10 @@ def _matrix(results: Results, ratings: Ratings, pairs: dict[tuple[str, str], Pai
     )
 
 
-def _between(pairs: dict[tuple[str, str], Pairing], agent: str, opponent: str) -> Interval | None:
+def margin_between(
+    pairs: dict[tuple[str, str], Pairing], agent: str, opponent: str
+) -> Interval | None:
+    """Return the margin of one agent over another, whoever was named first; None: never met."""
     if (agent, opponent) in pairs:
         return pairs[agent, opponent].margin
     if (opponent, agent) in pairs:
