@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tressette_env.cards import NUM_SUITS, card_set, card_worth, suit_set
+from tressette_env.cards import NUM_CARDS, NUM_SUITS, card_set, card_worth, suit_set
 from tressette_env.rulesets import RuleSet
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+_WORTH = np.array([card_worth(card) for card in range(NUM_CARDS)])  # thirds
 _SUIT_SETS = np.array([suit_set(suit) for suit in range(NUM_SUITS)], np.int64)
 
 
@@ -84,7 +85,7 @@ class Situations:
     @property
     def follows(self) -> BoolArray:
         """Whether the seat holds the suit led, bool[B]."""
-        return (self.hand & self.led) != 0
+        return np.asarray((self.hand & self.led) != 0)
 
     def suits(self) -> IntArray:
         """Cards held of each suit, int64[B, 4]."""
@@ -103,7 +104,7 @@ def situations(views: npt.NDArray[np.void], rules: RuleSet) -> Situations:
         card = views["plays"][rows, np.where(is_there, ply - size + place, 0)].astype(np.int64)
         wins = is_there & (led >> card & 1 == 1) & (card >= best)
         best, winner = np.where(wins, card, best), np.where(wins, place, winner)
-        thirds += np.where(is_there, card_worth(card), 0)
+        thirds += np.where(is_there, _WORTH[card], 0)
     beating = np.where(size > 0, led & -(np.int64(2) << best), -1)
     return Situations(
         hand=views["hand"].astype(np.int64),
@@ -119,12 +120,12 @@ def situations(views: npt.NDArray[np.void], rules: RuleSet) -> Situations:
 def holding_of_suit(cards: IntArray) -> IntArray:
     """Places in ``HOLDINGS`` of cards of one suit each (int64[...])."""
     three, two, ace = ((cards & ranks != 0).astype(np.int64) for ranks in (_THREES, _TWOS, _ACES))
-    return three | two << 1 | ace << 2
+    return np.asarray(three | two << 1 | ace << 2)
 
 
 def class_of_card(cards: IntArray) -> IntArray:
     """Places in ``RANK_CLASSES`` of card numbers (int64[N])."""
-    return (_CLASS_SETS >> cards[:, None] & 1).argmax(1)
+    return np.asarray((_CLASS_SETS >> cards[:, None] & 1).argmax(1))
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _from_length(least: int, most: int) -> Callable[[Situations], IntArray]:
         suits = now.suits()
         lengths = np.bitwise_count(suits)
         is_so_long = (lengths >= least) & (lengths <= most)
-        return np.where(is_so_long & now.is_lead[:, None], suits, 0).sum(1)
+        return np.asarray(np.where(is_so_long & now.is_lead[:, None], suits, 0).sum(1))
 
     return cards
 
@@ -163,7 +164,7 @@ def _from_holding(holding: str) -> Callable[[Situations], IntArray]:
     def cards(now: Situations) -> IntArray:
         suits = now.suits()
         holds = holding_of_suit(suits) == HOLDINGS.index(holding)
-        return np.where(holds & now.is_lead[:, None], suits, 0).sum(1)
+        return np.asarray(np.where(holds & now.is_lead[:, None], suits, 0).sum(1))
 
     return cards
 

@@ -28,7 +28,8 @@ def habits_figure(habits: Habits) -> Figure:
     """
     shares = [one for one in habits.shares() if one.choices >= _RARE]
     figure = new_figure(12, 8.5)
-    left, right = figure.subfigures(1, 2)
+    halves: Any = figure.subfigures(1, 2)
+    left, right = halves
     leads = [one for one in shares if one.group == "leads"]
     others = [one for one in shares if one.group != "leads"]
     _draw_shares(left.subplots(), leads, "Leads", named_groups=False)

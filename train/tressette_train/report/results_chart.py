@@ -32,7 +32,8 @@ def results_figure(results: Results) -> Figure:
     pairings = [one for one in pairings_of(results) if one.agent != one.opponent]
     ratings = rate(pairings)
     figure = new_figure(13, 6)
-    left, right = figure.subfigures(1, 2, width_ratios=(7, 6))
+    halves: Any = figure.subfigures(1, 2, width_ratios=(7, 6))
+    left, right = halves
     _draw_matrix(left.subplots(), results, ratings)
     upper, lower = right.subplots(2, 1)
     _draw_ratings(upper, ratings)
