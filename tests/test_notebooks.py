@@ -93,11 +93,9 @@ def _printed(notebook: Any) -> list[str]:
     """Return what the cells print: it follows from the seeds, but for a trained policy's cards,
     which hang on how a processor rounds (cells with the tag "rounding")."""
     return [
-        out.text
+        "".join(out.text for out in cell.outputs if out.output_type == "stream")
         for cell in notebook.cells
         if cell.cell_type == "code" and "rounding" not in _tags(cell)
-        for out in cell.outputs
-        if out.output_type == "stream"
     ]
 
 
