@@ -412,6 +412,22 @@ def report(
 
 
 @app.command()
+def results(
+    plan: Annotated[
+        Path, typer.Argument(metavar="PLAN.yaml", help="The commands, like docs/results.yaml.")
+    ],
+    folder: Annotated[
+        Path, typer.Option(help="Where the parts are kept; what is there is not run again.")
+    ] = Path("runs/results"),
+    write: Annotated[Path | None, typer.Option(help="Write the page into this file.")] = None,
+) -> None:
+    """Make the page of results: ladders, exploitability, attacks; goes on where it was stopped."""
+    from tressette_train.results_page import command
+
+    command.run(plan, folder, write)
+
+
+@app.command()
 def bench(
     rules: Annotated[str, typer.Option(help="Rule set preset.")] = "playmore",
     tables: Annotated[

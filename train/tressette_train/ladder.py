@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,6 +36,7 @@ __all__ = [
     "climb",
     "is_slow",
     "ladder_page",
+    "matrix_lines",
     "steps",
 ]
 
@@ -242,16 +243,20 @@ def _deals_text(ladders: Sequence[LadderResult]) -> str:
 
 
 def _matrix(ladder: LadderResult) -> list[str]:
-    columns = ladder.rungs[:-1]
+    return matrix_lines(ladder.rungs, {pair: _cell(one) for pair, one in ladder.by_pair.items()})
+
+
+def matrix_lines(rungs: Sequence[str], cells: Mapping[tuple[str, str], str]) -> list[str]:
+    """Return the lines of a table of every rung (weakest first) against every lower one."""
+    columns = rungs[:-1]
     lines = [
         "| thirds a deal | " + " | ".join(f"`{spec}`" for spec in columns) + " |",
         "|---|" + "---|" * len(columns),
     ]
-    for place, agent in enumerate(ladder.rungs[1:], 1):
-        played = [ladder.by_pair.get((agent, below)) for below in ladder.rungs[:place]]
-        cells = ["" if result is None else _cell(result) for result in played]
-        cells += [""] * (len(columns) - place)
-        lines.append(f"| `{agent}` | " + " | ".join(cells) + " |")
+    for place, agent in enumerate(rungs[1:], 1):
+        row = [cells.get((agent, below), "") for below in rungs[:place]]
+        row += [""] * (len(columns) - place)
+        lines.append(f"| `{agent}` | " + " | ".join(row) + " |")
     return lines
 
 
