@@ -62,9 +62,7 @@ def collect(
     for number, part in enumerate(parts, 1):
         outcome = kept[part.label]
         if outcome is None:
-            outcome = _run(
-                part, folder, lambda text, at=number: tell(f"[{at}/{len(parts)}] {text}")
-            )
+            outcome = _run(part, folder, tell, f"[{number}/{len(parts)}]")
         found.append((part, outcome))
     return found
 
