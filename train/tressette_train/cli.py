@@ -121,6 +121,13 @@ def replay(
     commands.replay(file)
 
 
+def _refuse(options: dict[str, object], beside: str) -> None:
+    """Refuse the options that are given (not None) beside another."""
+    for option, value in options.items():
+        if value is not None:
+            raise typer.BadParameter(f"{option} does not go with {beside}")
+
+
 @app.command("eval")
 def evaluate(
     agents: Annotated[
@@ -167,19 +174,27 @@ def evaluate(
     write: Annotated[
         Path | None, typer.Option(help="With --ladder, also write the page (docs/ladder.md).")
     ] = None,
+    matches: Annotated[
+        int | None, typer.Option(help="Play so many whole matches to the house's target instead.")
+    ] = None,
 ) -> None:
     """Measure agents against each other on the same deals, seats swapped."""
     from tressette_train import evaluate_command
 
+    options = {"--deal-set": deal_set, "--until": until, "--record": record, "--out": out}
+    options |= {"--workers": None if workers == 1 else workers, "--critic": critic}
     if ladder:
-        options = {"--deal-set": deal_set, "--until": until, "--record": record, "--out": out}
-        options |= {"--workers": None if workers == 1 else workers, "--critic": critic}
-        for option, value in options.items():
-            if value is not None:
-                raise typer.BadParameter(f"{option} does not go with --ladder")
+        _refuse({**options, "--matches": matches}, "--ladder")
         evaluate_command.run_ladder(
             agents or [], rules, deals, slow_deals, seed or 0, as_json, write
         )
+        return
+    if matches is not None:
+        more = {"--deals": deals, "--slow-deals": slow_deals, "--write": write}
+        _refuse({**options, **more}, "--matches")
+        from tressette_train import matches_command
+
+        matches_command.run(agents or [], rules or "playmore", matches, seed or 0, as_json)
         return
     if slow_deals is not None:
         raise typer.BadParameter("--slow-deals goes with --ladder")

@@ -29,7 +29,7 @@ from tressette_env.rulesets import RuleSet
 from tressette_train.critic import Critic
 from tressette_train.draw_luck import draw_luck
 
-__all__ = ["PairedDeals", "play_pairing", "side_seed"]
+__all__ = ["PairedDeals", "Pairing", "play_pairing", "side_seed"]
 
 _SIDE_LANE = 7 << 60  # numbers of a seed from here on are the sides' seeds in match play
 
@@ -126,7 +126,7 @@ def play_pairing(
     AgentFailedError
         If an agent raises, or plays a card that it may not.
     """
-    pair = _Pairing(first, second, rules, seed, critic, on_progress or (lambda cards: None))
+    pair = Pairing(first, second, rules, seed, critic, on_progress or (lambda cards: None))
     end = first_deal + deals
     return PairedDeals.join(
         [
@@ -137,7 +137,9 @@ def play_pairing(
 
 
 @dataclass(frozen=True)
-class _Pairing:
+class Pairing:
+    """Two agents who play the tables of a batch, seed and all."""
+
     first: Agent
     second: Agent
     rules: RuleSet
@@ -159,7 +161,7 @@ class _Pairing:
             states = None
             if self.first.cheats or self.second.cheats:
                 states = np.concatenate([table.states for table in tables])
-            cards = self._choose(views, states, numbers, sides)
+            cards = self.choose(views, states, numbers, sides)
             steps = [
                 table.play(chosen) for table, chosen in zip(tables, np.split(cards, 2), strict=True)
             ]
@@ -177,7 +179,7 @@ class _Pairing:
             None if critic is None else luck * sign,
         )
 
-    def _choose(
+    def choose(
         self,
         views: npt.NDArray[np.void],
         states: npt.NDArray[np.void] | None,
@@ -186,7 +188,20 @@ class _Pairing:
     ) -> npt.NDArray[np.int64]:
         """Ask each agent for the cards of the tables where it is to act, one call each.
 
-        ``sides`` (int64[B]) are the first agent's; ``states`` are there for one that cheats.
+        Parameters
+        ----------
+        views : VIEW_DTYPE[B]
+        states : STATE_DTYPE[B], optional
+            Needed if one of the agents cheats.
+        numbers : int64[B]
+            Of the deals.
+        sides : int64[B]
+            The first agent's.
+
+        Raises
+        ------
+        AgentFailedError
+            If an agent raises, or plays a card that it may not.
         """
         to_act = sides_of(views["seat"])
         plies = views["ply"].astype(np.int64)
