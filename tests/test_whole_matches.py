@@ -71,7 +71,9 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
 def test_the_stronger_agent_wins_nearly_all_matches(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(monkeypatch, "greedy", "random", "--matches", "40", "--seed", "2", "--json")
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, "greedy", "random", "--matches", "40", "--seed", "2", "--json")
+    assert not ended.value.code
     (one,) = json.loads(capsys.readouterr().out)["results"]
     assert (one["rules"], one["target"], one["matches"], one["seed"]) == ("playmore", 21, 40, 2)
     low, high = one["win_rate_ci95"]
