@@ -16,7 +16,7 @@ from tressette_env.policies import Agent, make_agent
 from tressette_env.rules import deal, play_card
 from tressette_env.rulesets import PRESETS, RuleSet
 from tressette_env.state import new_state
-from tressette_train import blunders
+from tressette_train import played_deals
 from tressette_train.blunders import find_blunders, losses_of
 from tressette_train.evaluate import evaluate
 from tressette_train.exploit.agent_plans import PolicyReader, policy_at
@@ -136,7 +136,7 @@ def test_more_deals_keep_the_first_and_batches_do_not_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = find_blunders("random", "greedy", deals=15, seed=3)
-    monkeypatch.setattr(blunders, "_BATCH", 4)
+    monkeypatch.setattr(played_deals, "_BATCH", 4)
     parts = find_blunders("random", "greedy", deals=15, seed=3)
     assert (whole.losses == parts.losses).all()
     assert whole.worst == parts.worst

@@ -17,7 +17,7 @@ from tressette_env.rules import deal, play_card
 from tressette_env.rulesets import PRESETS
 from tressette_env.state import new_state
 from tressette_env.view import View
-from tressette_train import habits
+from tressette_train import played_deals
 from tressette_train.card_habits import HABITS, HOLDINGS, RANK_CLASSES, situations
 from tressette_train.habits import PHASES, find_habits, ratio_interval
 from tressette_train.played_deals import play_deals
@@ -242,7 +242,7 @@ def test_more_deals_keep_the_first_and_batches_do_not_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = find_habits("random", "greedy", deals=15, seed=3)
-    monkeypatch.setattr(habits, "_BATCH", 4)
+    monkeypatch.setattr(played_deals, "_BATCH", 4)
     parts = find_habits("random", "greedy", deals=15, seed=3)
     assert (whole.done == parts.done).all()
     assert (whole.led == parts.led).all()

@@ -27,7 +27,7 @@ from tressette_train.output_file import check_output, write_output
 from tressette_train.ranks import Ranks
 from tressette_train.results_file import to_bytes
 from tressette_train.run_folder import RunFolder, default_folder
-from tressette_train.share_bar import share_bar
+from tressette_train.share_bar import counter, share_bar
 from tressette_train.tables import results_table
 from tressette_train.training_session import CHANGEABLE, STOPPED, named_folder, train_session
 
@@ -213,14 +213,9 @@ def _measure(attacked: _Attacked, order: Order) -> Attack:
     usual, rules = attacked.config.benchmark, attacked.config.rules
     deals = usual.deals if order.deals is None else order.deals
     seed = usual.seed if order.deals_seed is None else order.deals_seed
-    total, played = cards_to_play(2, get_rules(rules), deals), 0
+    total = cards_to_play(2, get_rules(rules), deals)
     with share_bar() as show:
-
-        def advance(cards: int) -> None:
-            nonlocal played
-            played += cards
-            show("measuring", played / total)
-
+        advance = counter(show, "measuring", total)
         return measure(attacked.folder.path, attacked.agent, rules, deals, seed, advance)
 
 

@@ -10,7 +10,7 @@ Shapes: D deals, H cards of a full hand, K tricks with an empty stock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,18 +20,15 @@ import numpy.typing as npt
 from tressette_agents.solver import EndingSolver
 from tressette_env.card_notation import card_text, hand_text
 from tressette_env.errors import RulesError
-from tressette_env.policies import BatchPolicy, SeatPolicy, as_agent
-from tressette_env.randomness import check_seed
+from tressette_env.policies import BatchPolicy, SeatPolicy
 from tressette_env.rulesets import RuleSet, get_rules, playable_presets
-from tressette_train.evaluate import check_deals, check_rules
 from tressette_train.intervals import Interval, mean_interval
-from tressette_train.played_deals import PlayedDeals, play_deals
+from tressette_train.played_deals import PlayedDeals, Watched
 
-__all__ = ["Blunder", "Blunders", "cards_to_play", "check_endings", "find_blunders", "losses_of"]
+__all__ = ["Blunder", "Blunders", "check_endings", "find_blunders", "losses_of"]
 
 IntArray = npt.NDArray[np.int64]
 
-_BATCH = 4096  # deals that advance together
 _SHOWN = 5  # of the worst decisions
 
 
@@ -150,11 +147,6 @@ def check_endings(rules: RuleSet) -> None:
         )
 
 
-def cards_to_play(rules: RuleSet, deals: int, is_self_play: bool) -> int:
-    """Cards that ``find_blunders`` plays, for a progress bar."""
-    return rules.deck_size * deals * (1 if is_self_play else 2)
-
-
 def find_blunders(
     agent: str | SeatPolicy | BatchPolicy,
     opponent: str | SeatPolicy | BatchPolicy | None = None,
@@ -184,31 +176,19 @@ def find_blunders(
         If an argument is out of range, an agent does not exist, does not play the rules, cheats or
         fails, or the endings of these rules are not solved.
     """
-    house = get_rules(rules)
-    check_endings(house)
-    check_deals(deals)
-    check_seed(seed)
-    player = as_agent(agent)
-    other = player if opponent is None else as_agent(opponent)
-    for one in (player, other):
-        check_rules(one, house)
+    check_endings(get_rules(rules))
+    watched = Watched(agent, opponent, rules, deals, seed)
     solver = EndingSolver()
     losses, found = [], []
-    for start in range(0, deals, _BATCH):
-        count = min(_BATCH, deals - start)
-        games = [play_deals((player, other), house, seed, start, count, on_progress)]
-        if opponent is None:
-            games *= 2
-        else:
-            games.append(play_deals((other, player), house, seed, start, count, on_progress))
+    for games in watched.games(on_progress):
         parts = [losses_of(game, seat, solver) for seat, game in enumerate(games)]
         losses.append(np.stack(parts, 1))
         found += _worst(games, parts, solver)
     found.sort(key=lambda one: (-one.loss_thirds, one.deal, one.seat, -one.cards_left))
     return Blunders(
-        agent=player.spec,
-        opponent=other.spec,
-        rules=house.name,
+        agent=watched.agent.spec,
+        opponent=watched.opponent.spec,
+        rules=watched.rules.name,
         deals=deals,
         seed=seed,
         losses=np.concatenate(losses),
@@ -245,7 +225,9 @@ def _position(
     return (left * is_own).sum(1), (left * ~is_own).sum(1), led
 
 
-def _worst(games: list[PlayedDeals], losses: list[IntArray], solver: EndingSolver) -> list[Blunder]:
+def _worst(
+    games: Sequence[PlayedDeals], losses: list[IntArray], solver: EndingSolver
+) -> list[Blunder]:
     """Return the dearest decisions of some games, with the agent in seat 0, 1 of game 0, 1."""
     found = []
     for seat, (game, lost) in enumerate(zip(games, losses, strict=True)):

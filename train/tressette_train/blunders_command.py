@@ -8,11 +8,12 @@ from typing import Any
 from tressette_env.card_notation import card_text
 from tressette_env.errors import RulesError
 from tressette_env.rulesets import RuleSet, get_rules
-from tressette_train.blunders import Blunders, cards_to_play, check_endings, find_blunders
+from tressette_train.blunders import Blunders, check_endings, find_blunders
 from tressette_train.evaluate import check_deals, versions
 from tressette_train.exploit.game import check_size
 from tressette_train.exploit.stock_losses import StockLosses, stock_losses
-from tressette_train.share_bar import share_bar
+from tressette_train.played_deals import Watched
+from tressette_train.share_bar import counter, share_bar
 
 __all__ = ["run"]
 
@@ -39,15 +40,9 @@ def run(agent: str, against: str | None, rules: str, deals: int, seed: int, as_j
     house = get_rules(rules)
     check_endings(house)
     check_deals(deals, "--deals")
-    total = cards_to_play(house, deals, against is None)
+    total = Watched.cards_to_play(house, deals, against is None)
     with share_bar() as show:
-        played = 0
-
-        def advance(cards: int) -> None:
-            nonlocal played
-            played += cards
-            show("playing", played / total)
-
+        advance = counter(show, "playing", total)
         found = find_blunders(agent, against, house, deals, seed, advance)
         stock = stock_losses(agent, house, on_progress=show) if _is_small(house) else None
     if as_json:

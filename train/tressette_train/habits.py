@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from tressette_env.batch import BatchTable
 from tressette_env.batch_views import sides_of
-from tressette_env.policies import BatchPolicy, SeatPolicy, as_agent
-from tressette_env.randomness import check_seed
-from tressette_env.rulesets import RuleSet, get_rules
+from tressette_env.policies import BatchPolicy, SeatPolicy
+from tressette_env.rulesets import RuleSet
 from tressette_train.card_habits import (
     HABITS,
     HOLDINGS,
@@ -31,18 +30,15 @@ from tressette_train.card_habits import (
     holding_of_suit,
     situations,
 )
-from tressette_train.evaluate import check_deals, check_rules
 from tressette_train.intervals import Interval, student_t_975
-from tressette_train.played_deals import PlayedDeals, play_deals
+from tressette_train.played_deals import PlayedDeals, Watched
 
-__all__ = ["PHASES", "HabitShare", "Habits", "cards_to_play", "find_habits", "ratio_interval"]
+__all__ = ["PHASES", "HabitShare", "Habits", "find_habits", "ratio_interval"]
 
 IntArray = npt.NDArray[np.int64]
 
 #: Names of the phases, in the order of the axis P.
 PHASES = ("stock lasts", "stock empty")
-
-_BATCH = 4096  # deals that advance together
 
 
 @dataclass(frozen=True)
@@ -166,11 +162,6 @@ def ratio_interval(done: IntArray, choices: IntArray) -> Interval:
     return Interval(share, max(share - half, 0.0), min(share + half, 1.0))
 
 
-def cards_to_play(rules: RuleSet, deals: int, is_self_play: bool) -> int:
-    """Cards that ``find_habits`` plays, for a progress bar."""
-    return rules.deck_size * deals * (1 if is_self_play else 2)
-
-
 def find_habits(
     agent: str | SeatPolicy | BatchPolicy,
     opponent: str | SeatPolicy | BatchPolicy | None = None,
@@ -200,28 +191,18 @@ def find_habits(
         If an argument is out of range, or an agent does not exist, does not play the rules, cheats
         or fails.
     """
-    house = get_rules(rules)
-    check_deals(deals)
-    check_seed(seed)
-    player = as_agent(agent)
-    other = player if opponent is None else as_agent(opponent)
-    for one in (player, other):
-        check_rules(one, house)
+    watched = Watched(agent, opponent, rules, deals, seed)
     done, choices = np.zeros((2, deals, len(PHASES), len(HABITS)), np.int64)
     at_random = np.zeros((len(PHASES), len(HABITS)))
     led = np.zeros((len(PHASES), len(HOLDINGS), len(RANK_CLASSES)), np.int64)
     count = _Count(done, choices, at_random, led)
-    for start in range(0, deals, _BATCH):
-        size = min(_BATCH, deals - start)
-        if opponent is None:
-            count.add(play_deals((player, player), house, seed, start, size, on_progress), (0, 1))
-            continue
-        for side, sides in enumerate(((player, other), (other, player))):
-            count.add(play_deals(sides, house, seed, start, size, on_progress), (side,))
+    for games in watched.games(on_progress):
+        for side, game in enumerate(games):
+            count.add(game, side)
     return Habits(
-        agent=player.spec,
-        opponent=other.spec,
-        rules=house.name,
+        agent=watched.agent.spec,
+        opponent=watched.opponent.spec,
+        rules=watched.rules.name,
         deals=deals,
         seed=seed,
         done=done,
@@ -240,12 +221,12 @@ class _Count:
     at_random: npt.NDArray[np.float64]
     led: IntArray
 
-    def add(self, game: PlayedDeals, sides: tuple[int, ...]) -> None:
-        """Add the decisions of some sides: the deals are dealt again, and the same cards played."""
+    def add(self, game: PlayedDeals, side: int) -> None:
+        """Add the decisions of a side: the deals are dealt again, and the same cards played."""
         rules, numbers = game.rules, game.numbers
         table = BatchTable(len(numbers), rules, game.seed, first_deal=int(numbers[0]))
         for ply in range(rules.deck_size):
-            rows = np.flatnonzero(np.isin(sides_of(game.seats[:, ply]), sides))
+            rows = np.flatnonzero(sides_of(game.seats[:, ply]) == side)
             if len(rows):
                 views = table.views()[rows]
                 # All tables of a ply are in the same phase.

@@ -8,8 +8,9 @@ from pathlib import Path
 from tressette_env.rulesets import get_rules
 from tressette_train.chart_file import check_chart_file, write_chart
 from tressette_train.evaluate import check_deals, versions
-from tressette_train.habits import PHASES, Habits, HabitShare, cards_to_play, find_habits
-from tressette_train.share_bar import share_bar
+from tressette_train.habits import PHASES, Habits, HabitShare, find_habits
+from tressette_train.played_deals import Watched
+from tressette_train.share_bar import counter, share_bar
 
 __all__ = ["run"]
 
@@ -50,15 +51,9 @@ def run(
     check_deals(deals, "--deals")
     if chart is not None:
         check_chart_file(chart)
-    total = cards_to_play(house, deals, against is None)
+    total = Watched.cards_to_play(house, deals, against is None)
     with share_bar() as show:
-        played = 0
-
-        def advance(cards: int) -> None:
-            nonlocal played
-            played += cards
-            show("playing", played / total)
-
+        advance = counter(show, "playing", total)
         found = find_habits(agent, against, house, deals, seed, advance)
     if as_json:
         content = {**found.to_json(), "versions": versions()}

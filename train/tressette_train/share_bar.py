@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-__all__ = ["share_bar"]
+__all__ = ["counter", "share_bar"]
 
 
 @contextmanager
@@ -35,3 +35,15 @@ def share_bar() -> Iterator[Callable[[str, float], None]]:
             bar.update(task, completed=share, description=what)
 
         yield show
+
+
+def counter(show: Callable[[str, float], None], what: str, total: int) -> Callable[[int], None]:
+    """Return what is told of parts that are done, and shows them as a share of ``total``."""
+    done = 0
+
+    def advance(more: int) -> None:
+        nonlocal done
+        done += more
+        show(what, done / total)
+
+    return advance
