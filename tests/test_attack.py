@@ -30,6 +30,7 @@ from tressette_train.rollout import ShardRollout
 from tressette_train.run_folder import RunFolder
 from tressette_train.trainer import Trainer
 
+SETTINGS = attack._SETTINGS
 MINI = ["--rules", "mini_2x4", "--deals", "200"]
 SHORT = ["--decisions", "3000", *MINI]  # a few updates
 
@@ -44,6 +45,21 @@ def _small_and_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "ppo": {"learning_rate": 1e-2, "epochs": 2, "minibatch": 256},
     }
     monkeypatch.setattr(attack, "_SETTINGS", small)
+
+
+def test_the_settings_that_come_with_the_kit_can_be_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(attack, "_SETTINGS", SETTINGS)
+    for source in (None, "champion"):
+        config = attack_config("greedy", minutes=1, start_from=source)
+        assert (config.minutes, config.seed, config.benchmark.seed) == (1, 0, 1)
+        network, critic = config.network, config.critic
+        assert network.kind == ("mlp" if source is None else "suit_shared")
+        assert critic.sees == "hands_and_stock"
+        Trainer(config, RunFolder(Path("none")))
+    fresh = attack_config("greedy", minutes=1).ppo.learning_rate
+    assert config.ppo.learning_rate < fresh
 
 
 def tressette(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -144,6 +160,25 @@ def test_what_it_prints_and_leaves_behind(
     assert read_results(Path("deals.json")).agents == (f"learned:{run}", "random")
 
 
+def test_an_addition_to_the_agent_is_no_addition_to_the_response(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder's name with a + is no agent's spec."""
+    found = attacked(monkeypatch, capsys, "greedy+endings", *SHORT, "--run-dir", "runs/a+endings")
+    assert found["result"]["agent"] == "learned:runs/a+endings"
+    config = attack_config("greedy+endings", "mini_2x4", decisions=3000)
+    assert config.rollout.exact_endings
+    (default,) = evaluated_folders(monkeypatch, "greedy+endings")
+    assert default == "attack-mini_2x4-greedy-endings"
+
+
+def evaluated_folders(monkeypatch: pytest.MonkeyPatch, agent: str) -> list[str]:
+    """Attack for a moment with no folder named, and return which are new."""
+    before = set(os.listdir("runs"))
+    assert tressette(monkeypatch, "attack", agent, "--decisions", "10", *MINI) == 0
+    return sorted(set(os.listdir("runs")) - before)
+
+
 def test_the_seed_decides_and_a_stopped_attack_goes_on_as_if_it_had_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,7 +259,7 @@ def test_a_policy_that_does_not_fit_is_refused() -> None:
         )
     config = attack_config("greedy", "playmore", decisions=1, start_from="champion")
     other = config.model_copy(update={"network": attack_config("greedy", decisions=1).network})
-    with pytest.raises(ConfigError, match=r"expected network\.kind mlp and "):
+    with pytest.raises(ConfigError, match=r"expected network\.kind mlp, .* has suit_shared"):
         Trainer(other, RunFolder(Path("none")))
 
 

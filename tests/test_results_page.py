@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tressette_env.errors import ConfigError
+from tressette_train.config_file import read_config
 from tressette_train.results_page import command
 from tressette_train.results_page.parts import PartFailedError
 from tressette_train.results_page.plan import read_plan
@@ -112,6 +113,14 @@ def test_figures_of_another_command_or_damaged_ones_are_refused(made: Path, tmp_
     file.write_bytes((made / "kept" / "ladders-mini.json").read_bytes())
     with pytest.raises(ConfigError, match="made by another command"):
         command.run(plan, folder, None)
+    outcome = json.loads((made / "kept" / "training-one.json").read_text())
+    outcome["files"] = {str(CONFIG): "0" * 64}
+    changed = made / "kept" / "training-one.json"
+    whole = changed.read_bytes()
+    changed.write_text(json.dumps(outcome))
+    with pytest.raises(ConfigError, match=r"made with another .*mini_2x4.yaml than is there now"):
+        command.run(made / "plan.yaml", made / "kept", None)
+    changed.write_bytes(whole)
     file.write_text('{"command": ')
     with pytest.raises(ConfigError, match="damaged"):
         command.run(plan, folder, None)
@@ -148,3 +157,8 @@ def test_a_plan_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_the_kits_plan_can_be_read() -> None:
     labels = {part.label for part in read_plan(CONFIG.parent.parent / "docs" / "results.yaml")}
     assert {"ladders-playmore", "ladders-gamelake", "ladders-gamelake_partners"} <= labels
+    for part in read_plan(CONFIG.parent.parent / "docs" / "results.yaml"):
+        if part.section == "training":
+            overrides = [word for word in part.words if word.startswith("seed=")]
+            config = read_config(CONFIG.parent.parent / part.words[1], overrides)
+            assert part.name == f"{config.rules}-seed{config.seed}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tressette_agents.endings import plays_endings_exactly
+from tressette_agents.learned import agent_of_file
 from tressette_env.errors import OptionError
 from tressette_env.policies import Agent, as_agent
 from tressette_env.rulesets import get_rules
@@ -200,6 +201,7 @@ def measure(
     TressetteError
         As ``evaluate``.
     """
-    specs: list[str | Agent] = [f"learned:{run}", agent]
-    (result,) = evaluate(specs, rules, deals, seed, on_progress=on_progress)
+    # Not by its spec: a "+" in the folder's name would be read as an addition to the agent.
+    response = agent_of_file(str(run), f"learned:{run}")
+    (result,) = evaluate([response, agent], rules, deals, seed, on_progress=on_progress)
     return Attack(result)

@@ -202,7 +202,7 @@ def _train(console: Console, ranks: Ranks, order: Order, resume: Path | None) ->
     else:
         config = order.config()
         spec = attacked_agent(config, "attack")
-        name = re.sub(r"[^\w.+=-]+", "-", f"attack-{config.rules}-{spec[:_MAX_NAME]}")
+        name = re.sub(r"[^\w.=-]+", "-", f"attack-{config.rules}-{spec[:_MAX_NAME]}")
         path = named_folder("attack", order.name, order.run_dir, lambda: default_folder(name))
         trainer = train_session(console, ranks, lambda session: session.start(config, path))
     return _Attacked(trainer.folder, trainer.config, trainer.counters, trainer.pool.agents[spec])

@@ -62,8 +62,10 @@ def take_first_weights(network: PolicyNetwork, config: TrainConfig) -> None:
         )
     there, here = policy.network.spec, network.spec
     if there != here:
+        sees = config.network.observation
         raise ConfigError(
-            f"start_from: expected network.kind {here.kind} and network.hidden {list(here.hidden)} "
-            f"as in this config; {shown(source)} has {there.kind} and {list(there.hidden)}"
+            f"start_from: expected network.kind {here.kind}, network.hidden {list(here.hidden)} "
+            f"and observation {sees!r} as in this config; {shown(source)} has {there.kind}, "
+            f"{list(there.hidden)} and {policy.layout.kind!r}"
         )
     network.load_state_dict(policy.network.state_dict())

@@ -78,7 +78,7 @@ def results_page(found: Found, command: str) -> str:
         lines += ["", introduction]
         try:
             lines += lines_of(parts)
-        except (KeyError, TypeError, IndexError) as error:
+        except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ConfigError(
                 f"{section}: a command printed no figures that belong there (missing: {error})"
             ) from error
@@ -178,9 +178,15 @@ def _commands(parts: Found) -> list[str]:
     return ["```", *(outcome["command"] for _, outcome in parts), "```"]
 
 
+def _seconds(outcome: Outcome) -> float:
+    """Return what a part took; an attack that went on after a stop counts all its training."""
+    trained = (outcome["output"] or {}).get("training", {}).get("seconds", 0.0)
+    return float(max(outcome["seconds"], trained))
+
+
 def _made(found: Found) -> list[str]:
     """Return where and when the figures were made."""
-    minutes = sum(outcome["seconds"] for _, outcome in found) / 60
+    minutes = sum(map(_seconds, (outcome for _, outcome in found))) / 60
     dates = sorted(outcome["date"] for _, outcome in found)
     days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     machines = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from tressette_train.run_folder import RunFolder
 
 __all__ = ["Outcome", "PartFailedError", "collect"]
 
-#: What is kept of a part: command, output (JSON, or None of a training), seconds, date, machine.
+#: What is kept of a part: command, sha256 of the files that it names, output (JSON; None of a
+#: training), seconds, date and machine.
 Outcome = dict[str, Any]
 
 _PROGRAM = (
     "import sys; sys.argv[0] = 'tressette'; from tressette_train.cli import main; sys.exit(main())"
 )
-_KEYS = {"command", "output", "seconds", "date", "machine"}
+_KEYS = {"command", "files", "output", "seconds", "date", "machine"}
 
 
 class PartFailedError(TressetteError):
@@ -91,6 +93,11 @@ def _read(part: Part, folder: Path) -> Outcome | None:
             f"{path}: made by another command ({outcome['command']}) than the plan has now: remove "
             "it to run the new one, or choose another --folder"
         )
+    for name, digest in outcome["files"].items():
+        if _digests([name]).get(name) != digest:
+            raise ConfigError(
+                f"{path}: made with another {name} than is there now: remove it to run it again"
+            )
     return dict(outcome)
 
 
@@ -114,6 +121,7 @@ def _run(part: Part, folder: Path, tell: Callable[[str], None], place: str) -> O
         )
     outcome = {
         "command": _shown(part, folder),
+        "files": _digests(part.command(folder)),
         "output": content,
         "seconds": time.monotonic() - began,
         "date": datetime.date.today().isoformat(),
@@ -137,6 +145,16 @@ def _finished(words: list[str], *, prints_figures: bool) -> tuple[int, str]:
             process.wait()  # it has been told, too, and saves before it ends
             raise
     return process.returncode, printed.decode(errors="replace") if prints_figures else "null"
+
+
+def _digests(words: Iterable[str]) -> dict[str, str]:
+    """Return the sha256 of those words that name files, such as configs."""
+    paths = {word: Path(word) for word in words}
+    return {
+        word: hashlib.sha256(path.read_bytes()).hexdigest()
+        for word, path in paths.items()
+        if path.is_file()
+    }
 
 
 def _going_on(part: Part, folder: Path) -> list[str]:
