@@ -81,13 +81,21 @@ def test_margins_are_those_of_the_deals_played_one_by_one(
             state = new_state()
             leader = first_leader(house, seed, number)
             deal(state, house, deck_of(house, seed, number), leader)
+            at_stocks_end = None
             while not is_over(state, house):
+                if at_stocks_end is None and not view_of(state, house, 0).stock_left:
+                    at_stocks_end = state.thirds[first_side] - state.thirds[1 - first_side]
                 side = side_of(state.turn)
                 spec = agents[0] if side == first_side else agents[1]
                 dice = decision_seed(side_seed(seed, side), number, state.ply)
                 play_card(state, house, CHOOSE[spec](view_of(state, house, state.turn), dice))
             ours, theirs = state.thirds[first_side], state.thirds[1 - first_side]
             assert paired.margins_thirds[number, first_side] == ours - theirs
+            if house.stock_size:
+                assert paired.stock_thirds is not None
+                assert paired.stock_thirds[number, first_side] == at_stocks_end
+            else:
+                assert paired.stock_thirds is None
             unit = 3 if house.scoring == "points" else 1
             assert paired.margins_house[number, first_side] == ours // unit - theirs // unit
             assert paired.leads[number, first_side] == (side_of(leader) == first_side)
@@ -154,8 +162,9 @@ def test_the_seed_decides() -> None:
 def test_agents_named_in_the_other_order_give_the_negated_margins() -> None:
     for rules in ("playmore", "gamelake_partners", "mini_2x4"):
         ahead, behind = one(["greedy", "random"], rules), one(["random", "greedy"], rules)
-        flipped = -behind.paired.margins_thirds[:, ::-1]
-        assert (ahead.paired.margins_thirds == flipped).all()
+        flipped, own = behind.paired.swapped, ahead.paired
+        for name in ("margins_thirds", "margins_house", "leads", "stock_thirds"):
+            assert np.array_equal(getattr(own, name), getattr(flipped, name)), name
         assert ahead.margin_thirds.mean == -behind.margin_thirds.mean != 0
         assert ahead.margin_thirds.low == pytest.approx(-behind.margin_thirds.high)
         assert ahead.win_rate.mean == pytest.approx(1 - behind.win_rate.mean)

@@ -121,11 +121,17 @@ def test_the_page_holds_what_it_should(file: Path) -> None:
         "Ratings",
         "Margins",
         "By seat and lead",
+        "By stage of the deal",
         "Margins of pairs",
         "Learning: quick",
         "Worst deals of greedy",
     ]
-    assert page.count["table"] == 3
+    assert page.count["table"] == 4
+    paired = results.paired["greedy", "random"]
+    assert paired.stock_thirds is not None
+    before = paired.stock_thirds.mean()
+    for part in (before, paired.margins_thirds.mean() - before):
+        assert any(text.startswith(f"{part:+.2f}") for text in page.texts["td"])
     assert page.count["figure"] == 3
     assert page.texts["footer"] == ["Made by command"]
     margin = results.figures["greedy", "random"]["margin_thirds"]

@@ -58,8 +58,17 @@ def test_what_was_written_is_read(
     for result in (results[0], results[1]):
         pair = result.agent, result.opponent
         assert found.figures[pair] == json.loads(json.dumps(result.to_json()))
-        for name in ("margins_thirds", "margins_house", "leads"):
+        for name in ("margins_thirds", "margins_house", "leads", "stock_thirds"):
             assert (getattr(found.paired[pair], name) == getattr(result.paired, name)).all()
+
+
+def test_a_file_that_does_not_say_how_deals_stood_without_stock_can_be_read(
+    tmp_path: Path,
+) -> None:
+    content = json.loads(to_bytes(evaluate(["greedy", "random"], RULES, 6, 3), "command"))
+    del content["pairings"][0]["stock_thirds"]
+    (tmp_path / "older.json").write_text(json.dumps(content))
+    assert read_results(tmp_path / "older.json").paired["greedy", "random"].stock_thirds is None
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_a_card_is_played(

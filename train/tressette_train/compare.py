@@ -122,13 +122,7 @@ def _of(results: Results, agent: str, opponent: str) -> PairedDeals:
     if (agent, opponent) in results.paired:
         return results.paired[agent, opponent]
     # The same games, seen from the other side of the table.
-    found = results.paired[opponent, agent]
-    return PairedDeals(
-        -found.margins_thirds[:, ::-1],
-        -found.margins_house[:, ::-1],
-        ~found.leads[:, ::-1],
-        None if found.luck_thirds is None else -found.luck_thirds[:, ::-1],
-    )
+    return results.paired[opponent, agent].swapped
 
 
 def _critic_of(results: Results, agent: str, opponent: str) -> str | None:

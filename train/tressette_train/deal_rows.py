@@ -15,7 +15,8 @@ from tressette_train.match_play import PairedDeals
 __all__ = ["LUCK", "ROWS", "RowsError", "rows_from_json", "rows_to_json"]
 
 LUCK = "luck_thirds"
-ROWS = ("margins_thirds", "margins_house", "leads", LUCK)
+STOCK = "stock_thirds"
+ROWS = ("margins_thirds", "margins_house", "leads", LUCK, STOCK)
 
 
 _DTYPES: dict[type, npt.DTypeLike] = {int: np.int64, bool: np.bool_, float: np.float64}
@@ -31,7 +32,7 @@ class RowsError(TressetteError):
 
 
 def rows_to_json(paired: PairedDeals) -> dict[str, list[list[int | bool | float]]]:
-    """Return the deals as JSON values: two a deal, one for each seating; luck if it is known."""
+    """Return the deals as JSON values, as far as known: two a deal, one for each seating."""
     rows = {name: getattr(paired, name) for name in ROWS}
     return {name: array.tolist() for name, array in rows.items() if array is not None}
 
@@ -47,7 +48,8 @@ def rows_from_json(
     deals : int
     rules : RuleSet
     with_luck : bool
-        Whether a critic said how lucky the draws were.
+        Whether a critic said how lucky the draws were. Older files do not say how the deals stood
+        when the stock ran out.
 
     Raises
     ------
@@ -59,13 +61,14 @@ def rows_from_json(
     house = _read(values, "margins_house", deals, int, total)
     leads = _read(values, "leads", deals, bool, 1)
     luck = _read(values, LUCK, deals, float, sys.float_info.max) if with_luck else None
+    stock = _read(values, STOCK, deals, int, total) if STOCK in values else None
     wrong = ((thirds - total) % 2 != 0).any(1), leads[:, 0] == leads[:, 1]
     expected = f"margins that leave {total} thirds whole", "one true, the other false"
     for name, rows, what in zip(("margins_thirds", "leads"), wrong, expected, strict=True):
         if rows.any():
             row = int(np.argmax(rows))
             raise RowsError(f"{name}[{row}]: expected {what}, got {shown(values[name][row])}")
-    return PairedDeals(thirds, house, leads, luck)
+    return PairedDeals(thirds, house, leads, luck, stock)
 
 
 def _read(

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tressette_env.asking import ask
 from tressette_env.batch import BatchTable
 from tressette_env.batch_dice import decision_seeds
+from tressette_env.batch_step import BatchStep
 from tressette_env.batch_views import sides_of
 from tressette_env.errors import AgentFailedError
 from tressette_env.policies import Agent
@@ -54,12 +55,15 @@ class PairedDeals:
     luck_thirds : float64[D, 2], optional
         Thirds that the draws gave the first agent beyond what was to be expected, by a critic:
         its mean over all deals is zero.
+    stock_thirds : int64[D, 2], optional
+        ``margins_thirds`` when the stock has just run out; None in houses without one.
     """
 
     margins_thirds: npt.NDArray[np.int64]
     margins_house: npt.NDArray[np.int64]
     leads: npt.NDArray[np.bool_]
     luck_thirds: npt.NDArray[np.float64] | None = None
+    stock_thirds: npt.NDArray[np.int64] | None = None
 
     @property
     def corrected_thirds(self) -> npt.NDArray[np.float64] | None:
@@ -74,14 +78,31 @@ class PairedDeals:
 
     @classmethod
     def join(cls, parts: Sequence[PairedDeals]) -> PairedDeals:
-        """Put parts one after another; at least one, and of all or none the luck is known."""
-        luck = [part.luck_thirds for part in parts if part.luck_thirds is not None]
+        """Put parts one after another, at least one; what is not known of all is known of none."""
         return cls(
             np.concatenate([part.margins_thirds for part in parts]),
             np.concatenate([part.margins_house for part in parts]),
             np.concatenate([part.leads for part in parts]),
-            np.concatenate(luck) if luck else None,
+            _joined([part.luck_thirds for part in parts]),
+            _joined([part.stock_thirds for part in parts]),
         )
+
+    @property
+    def swapped(self) -> PairedDeals:
+        """The same games with the second agent in the place of the first."""
+        luck, stock = self.luck_thirds, self.stock_thirds
+        return PairedDeals(
+            -self.margins_thirds[:, ::-1],
+            -self.margins_house[:, ::-1],
+            ~self.leads[:, ::-1],
+            None if luck is None else -luck[:, ::-1],
+            None if stock is None else -stock[:, ::-1],
+        )
+
+
+def _joined(parts: Sequence[npt.NDArray[Any] | None]) -> npt.NDArray[Any] | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def side_seed(seed: int, side: int) -> int:
@@ -155,7 +176,7 @@ class Pairing:
         numbers = np.tile(tables[0].deal_numbers, 2)
         sides = np.repeat([0, 1], deals)  # the first agent's, at each of the 2 * deals tables
         leads = sides_of(np.concatenate([table.seats for table in tables])) == sides
-        critic, luck = self.critic, np.zeros((deals, 2))
+        critic, luck, stock = self.critic, np.zeros((deals, 2)), None
         for ply in range(self.rules.deck_size):
             views = np.concatenate([table.views() for table in tables])
             states = None
@@ -168,15 +189,17 @@ class Pairing:
             if critic is not None and ply % 2 and ply < self.rules.stock_size:
                 for seating, table in enumerate(tables):
                     luck[:, seating] += draw_luck(table.states, self.rules, critic)
+            if ply == self.rules.stock_size - 1:
+                stock = _side_0_thirds(steps)
             self.on_progress(len(cards))
-        side_0_thirds = np.stack([step.thirds[:, 0] - step.thirds[:, 1] for step in steps], 1)
         side_0_house = np.stack([step.margins for step in steps], 1)
         sign = np.array([1, -1])
         return PairedDeals(
-            side_0_thirds * sign,
+            _side_0_thirds(steps) * sign,
             side_0_house * sign,
             leads.reshape(2, -1).T,
             None if critic is None else luck * sign,
+            None if stock is None else stock * sign,
         )
 
     def choose(
@@ -238,3 +261,9 @@ class Pairing:
             f"deal {number} of seed {self.seed}; reproduce with: tressette eval {specs} "
             f"--rules {self.rules.name} --deals {least} --seed {self.seed}"
         )
+
+
+def _side_0_thirds(steps: Sequence[BatchStep]) -> npt.NDArray[np.int64]:
+    """Return what side 0 is ahead in each seating, int64[D, 2]."""
+    taken = np.stack([step.thirds for step in steps], 1).astype(np.int64)
+    return np.asarray(taken[..., 0] - taken[..., 1])

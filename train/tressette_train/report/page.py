@@ -61,6 +61,7 @@ def report_page(
         _ratings(results, ratings),
         _matrix(results, ratings, pairs),
         _splits(results),
+        *_stages(results),
         _distributions(pairs),
         *_learning(runs),
         *_worst(results, worst),
@@ -209,6 +210,32 @@ def _splits(results: Results) -> Html:
         "Deals are won by the house's scoring; a level one counts half.",
         _table(head, rows),
     )
+
+
+def _stages(results: Results) -> list[Html]:
+    """Return the margins with a stock and after it; nothing if the house or the file has none."""
+    rows = []
+    for (agent, opponent), paired in results.paired.items():
+        if paired.stock_thirds is None:
+            continue
+        after = paired.margins_thirds - paired.stock_thirds
+        cells = [
+            tag("td", f"{part.mean:+.2f}", tag("small", _ends(part)))
+            for part in map(mean_interval, (paired.stock_thirds.mean(1), after.mean(1)))
+        ]
+        names = f"{_name(results, agent)} – {_name(results, opponent)}"
+        rows.append(tag("tr", tag("th", names, scope="row"), *cells))
+    if not rows:
+        return []
+    head = ("agent – opponent", "with a stock", "after it")
+    return [
+        _section(
+            "By stage of the deal",
+            "Thirds that the agent was ahead when the stock ran out, and what it won in the tricks "
+            "after that. Cards that were drawn and kept for the end count after it.",
+            _table(head, rows),
+        )
+    ]
 
 
 def _distributions(pairs: dict[tuple[str, str], Pairing]) -> Html:
