@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from test_cli import run
 
 from tressette_agents import make_agent
 from tressette_env.batch import BatchTable
 from tressette_env.batch_dice import decision_seeds
-from tressette_env.cards import card_list
+from tressette_env.cards import card_list, card_worth
+from tressette_env.deals import deck_of
 from tressette_env.errors import TressetteError
 from tressette_env.rulesets import PRESETS, RuleSet
 from tressette_train import cli, critic_fit
@@ -178,6 +180,40 @@ def test_match_play_adds_up_the_luck_of_every_draw() -> None:
         assert (paired.luck_thirds[:, seating] == (-1) ** seating * luck).all()
 
 
+def test_who_draws_the_better_cards_is_the_lucky_one() -> None:
+    """By a critic that adds up the worth of both hands: this holds every sign and seat."""
+    rules, deals, seed = PRESETS["mini_2x5"], 30, 4
+    worth = np.array([[card_worth(rank) for rank in range(RANKS)]]).T * np.array([1.0, -1.0])
+    suit = np.zeros((OWNERS, RANKS, 2))
+    suit[0], suit[1] = worth, -worth  # of the leader, of the other; x = relu(x) - relu(-x)
+    adding = dataclasses.replace(
+        any_critic(rules, units=2),
+        bias=np.zeros((rules.stock_size // 2, 2)),
+        output=np.tile([1.0, -1.0], (rules.stock_size // 2, 1)),
+        constant=np.zeros(rules.stock_size // 2),
+        suit=suit,
+        deck_wide=np.zeros((OWNERS, RANKS, 2)),
+    )
+    agents = make_agent("greedy"), make_agent("counting")
+    luck = play_pairing(*agents, rules, deals, seed, critic=adding).luck_thirds
+    assert luck is not None
+    for seating in range(2):
+        table = BatchTable(deals, rules, seed)
+        drawn = np.zeros(deals)  # by the first agent, less by the second
+        for ply in range(rules.stock_size):
+            cards = [
+                agent.act_batch(table.views(), rules, np.zeros(deals, np.int64)) for agent in agents
+            ]
+            table.play(np.where(table.seats == seating, *cards))
+            if ply % 2:  # the winner, who leads now, has drawn first
+                for deal in range(deals):
+                    stock = deck_of(rules, seed, deal)[2 * rules.hand_size :]
+                    first, second = (card_worth(card) for card in stock[ply - 1 : ply + 1])
+                    drawn[deal] += (first - second) * (1 if table.seats[deal] == seating else -1)
+        assert luck[:, seating] == pytest.approx(drawn, abs=1e-9)
+        assert drawn.any()
+
+
 def test_the_critic_of_the_kit_leaves_the_mean_and_narrows_the_interval() -> None:
     (result,) = evaluate(["counting", "greedy"], "playmore", 400, 1, critic=KIT)
     luck = result.paired.luck_thirds
@@ -283,6 +319,22 @@ def test_a_critic_is_fitted_written_and_known_by_its_hash(monkeypatch: pytest.Mo
     assert read.agent == "greedy" and read.deals == 300
 
 
+def test_the_command_writes_a_critic_that_eval_takes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(critic_fit, "_EPOCHS", 1)
+    made = ["critic", "greedy", "--rules", "mini_2x5", "--deals", "40", "--out", "made.json"]
+    assert run(monkeypatch, *made) == 0
+    digest = hashlib.sha256(Path("made.json").read_bytes()).hexdigest()
+    assert capsys.readouterr().out == f"made.json: sha256 {digest}\n"
+    deals = ["--rules", "mini_2x5", "--deals", "6", "--critic", "made.json", "--json"]
+    assert run(monkeypatch, "eval", "greedy", "random", *deals) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["results"][0]["corrected"]["critic"]["sha256"] == digest
+    assert err.startswith(f"critic made.json: sha256 {digest}")
+
+
 def test_what_the_fit_predicts_is_what_the_critic_says() -> None:
     rules = PRESETS["mini_2x5"]
     positions = critic_fit.positions_of_games(make_agent("greedy"), rules, 2000, 7)
@@ -291,7 +343,7 @@ def test_what_the_fit_predicts_is_what_the_critic_says() -> None:
         plain_value(fitted, leader, other, card_list(stock))
         for leader, other, stock in positions.sets.tolist()
     ]
-    # Better than any constant, by far: it has learned something of the margins to come.
+    # Better than any constant: it has learned something of the margins to come.
     assert np.square(positions.margins - values).mean() < 0.9 * positions.margins.var()
 
 
