@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tressette_env.errors import ConfigError
+from tressette_train.checkpoint import newest_checkpoint
 from tressette_train.config_file import read_config
 from tressette_train.results_page import command
 from tressette_train.results_page.parts import PartFailedError
@@ -62,6 +63,8 @@ def test_the_page_shows_what_the_commands_printed(made: Path) -> None:
     attack = kept(made, "attacks-greedy")["output"]
     assert f"| `greedy` | {attack['lower_bound_thirds']:.2f} |" in page  # type: ignore[index]
     assert "30 deals of seed 1 a cell" in page
+    trained = newest_checkpoint(made / "kept" / "one" / "checkpoints", print).counters.seconds
+    assert kept(made, "training-one")["seconds"] == trained > 0
     for label in ("ladders-mini", "exploitability-mini_2x4", "attacks-greedy", "training-two"):
         assert f"\n{kept(made, label)['command']}\n" in page
     assert f"tressette results {made}/plan.yaml --folder {made}/kept" in page

@@ -123,7 +123,7 @@ def _run(part: Part, folder: Path, tell: Callable[[str], None], place: str) -> O
         "command": _shown(part, folder),
         "files": _digests(part.command(folder)),
         "output": content,
-        "seconds": time.monotonic() - began,
+        "seconds": _seconds_of_training(part, folder) or time.monotonic() - began,
         "date": datetime.date.today().isoformat(),
         "machine": describe_machine(),
     }
@@ -133,6 +133,14 @@ def _run(part: Part, folder: Path, tell: Callable[[str], None], place: str) -> O
     except OSError as error:
         raise PartFailedError(f"{path}: cannot be written: {error.strerror}") from error
     return outcome
+
+
+def _seconds_of_training(part: Part, folder: Path) -> float:
+    """Return what a training took, all of its parts if it was stopped; 0 for other parts."""
+    run = part.run_folder(folder)
+    if part.section != "training" or run is None:
+        return 0.0
+    return newest_checkpoint(RunFolder(run).checkpoints, lambda _: None).counters.seconds
 
 
 def _finished(words: list[str], *, prints_figures: bool) -> tuple[int, str]:
