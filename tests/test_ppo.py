@@ -238,6 +238,22 @@ def test_threads_change_nothing() -> None:
         assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize("threads_then", [2, 3])
+def test_a_network_begins_the_same_with_any_number_of_threads(threads_then: int) -> None:
+    before = torch.get_num_threads()
+    spec = NetworkSpec(400, (32, 32))
+    try:
+        begun = []
+        for threads in (1, threads_then):
+            torch.set_num_threads(threads)
+            begun.append(ActorCritic(spec, CriticSpec(), torch.Generator().manual_seed(1)))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for one, other in zip(*(network.parameters() for network in begun), strict=True):
+        assert torch.equal(one, other)
+
+
 def test_good_cards_become_more_likely() -> None:
     model = network()
     shard = experience(2, model)

@@ -156,7 +156,13 @@ def _linear(inputs: int, outputs: int, gain: float, generator: torch.Generator |
         nn.Linear, inputs, outputs
     )
     if generator is not None:
-        nn.init.orthogonal_(layer.weight, gain, generator)
+        # The factorization behind it rounds differently with another number of threads.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            nn.init.orthogonal_(layer.weight, gain, generator)
+        finally:
+            torch.set_num_threads(threads)
         nn.init.zeros_(layer.bias)
     return layer
 
