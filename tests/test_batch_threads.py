@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tressette_env import BatchStep, BatchTable, kernels
+from tressette_env import BatchStep, BatchTable, kernels, kernels_views
 from tressette_env.batch_step import STEP_DTYPE
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.deals import deck_of, first_leader
@@ -421,7 +421,8 @@ def test_the_tables_are_really_shared_among_threads() -> None:
 
     table._share(work)
     assert sorted(found) == [(0, 3), (3, 6), (6, 9)]
-    assert kernels.play_all.targetoptions["nogil"] and kernels.observe.targetoptions["nogil"]
+    assert kernels.play_all.targetoptions["nogil"]
+    assert kernels_views.observe.targetoptions["nogil"]
 
 
 def test_where_no_thread_can_be_started_one_does_all_the_work(

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from tressette_env import kernels, worlds_kernels, worlds_plan, worlds_sampling
+from tressette_env import kernels_views, worlds_kernels, worlds_plan, worlds_sampling
 from tressette_env.cards import bit_count, card_list, card_set, suit_of
 from tressette_env.compiling import compiled
 from tressette_env.errors import OptionError
@@ -578,7 +578,7 @@ def test_same_view_and_a_deal_that_goes_on(rules: RuleSet) -> None:
             view = game.view(seat)
             worlds = WorldSampler(view).sample(8, seed=ply)
             views = np.zeros(8, VIEW_DTYPE)
-            kernels.make_views(worlds, rules.row, np.full(8, seat), views)
+            kernels_views.make_views(worlds, rules.row, np.full(8, seat), views)
             assert (views == view.to_record()).all()
             public = state_to_record(game.state)[0]
             for name in set(STATE_DTYPE.names or ()) - {"hands", "stock", "match_result"}:

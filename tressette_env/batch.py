@@ -15,19 +15,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tressette_env import kernels
+from tressette_env import kernels, kernels_random, kernels_views
+from tressette_env.batch_checks import (
+    MAX_DEAL,
+    check_cards,
+    check_count,
+    check_masks,
+    check_observations,
+    check_seats,
+    check_sets,
+    check_tables,
+    deal_list,
+)
 from tressette_env.batch_snapshot import BatchSnapshot
 from tressette_env.batch_step import STEP_DTYPE, BatchStep
 from tressette_env.batch_views import masks_of
 from tressette_env.cards import NUM_CARDS, card_list
-from tressette_env.deals import check_deck, check_leader, deck_of
-from tressette_env.errors import IllegalCardError, OptionError, as_array, shown
+from tressette_env.deals import deck_of
+from tressette_env.errors import IllegalCardError, OptionError, shown
 from tressette_env.match import opening_leader
 from tressette_env.notation import card_text, record_text
 from tressette_env.observation import layout_for
 from tressette_env.randomness import check_seed, fresh_seed, random_word
 from tressette_env.records import DealRecord, GameRecord
 from tressette_env.rulesets import RuleSet, get_rules
+from tressette_env.single_desk import new_desk, play_on_desk, set_seed, step_on, tables_on
 from tressette_env.state import STATE_DTYPE
 from tressette_env.view import VIEW_DTYPE, View
 
@@ -35,9 +47,6 @@ __all__ = ["BatchTable"]
 
 MAX_TABLES = 1 << 24
 MAX_THREADS = 256
-MAX_DEAL = (1 << 60) - 1  # numbers of a seed from here on serve other purposes
-_INT64 = np.dtype(np.int64)
-_TO_ACT = np.empty(0, np.int64)  # in place of seats: those to act
 
 
 class BatchTable:
@@ -86,10 +95,10 @@ class BatchTable:
         num_threads: int = 1,
     ) -> None:
         self._rules = get_rules(rules)
-        self.num_tables = _count("num_tables", num_tables)
+        self.num_tables = check_count("num_tables", num_tables)
         if self.num_tables > MAX_TABLES:
             raise OptionError(f"num_tables: expected at most {MAX_TABLES:,}, got {num_tables}")
-        threads = _count("num_threads", num_threads)
+        threads = check_count("num_threads", num_threads)
         if threads > MAX_THREADS:
             raise OptionError(f"num_threads: expected at most {MAX_THREADS}, got {num_threads}")
         self.num_threads = min(threads, self.num_tables)
@@ -97,9 +106,14 @@ class BatchTable:
         self.layout = layout_for(self.rules, episode, observation)
         self._episode = episode
         self._whole_matches = int(episode == "match")
-        self._listed = _deal_list(deals, self.rules)
+        self._listed = deal_list(deals, self.rules)
+        self._desk: npt.NDArray[np.int64] | None = None
         # Row 0: the tables; row 1: for each, the end of its last finished episode.
-        self._states = np.zeros((2, self.num_tables), STATE_DTYPE)
+        if self.num_tables == 1:
+            self._desk = new_desk(self.rules.row, self._whole_matches, self.seed)
+            self._states = tables_on(self._desk)
+        else:
+            self._states = np.zeros((2, self.num_tables), STATE_DTYPE)
         self._now = self._states[0]
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
@@ -151,11 +165,7 @@ class BatchTable:
 
     def write_legal_sets(self, out: npt.NDArray[np.int64]) -> None:
         """Write ``legal_sets`` into an array int64[B]."""
-        if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not _is_plain(out):
-            raise OptionError(f"out: expected a contiguous array of int64, got {shown(out)}")
-        if out.shape != (self.num_tables,):
-            raise OptionError(f"out: expected shape ({self.num_tables},), got {out.shape}")
-        kernels.legal_sets(self._now, self.rules.row, out)
+        kernels.legal_sets(self._now, self.rules.row, check_sets(out, self.num_tables))
 
     @property
     def legal_masks(self) -> npt.NDArray[np.bool_]:
@@ -185,12 +195,12 @@ class BatchTable:
             Observe the end of each table's last finished episode instead of its present state;
             zeros where none has finished.
         """
-        out = self._check_buffer(out)
+        out = check_observations(out, self.num_tables, self.layout.size)
         states = self._states[int(last)]
-        who = self._check_seats(seats)
+        who = check_seats(seats, self.num_tables, self.rules)
         words = out.view(np.int64)
         self._share(
-            lambda low, high: kernels.observe(
+            lambda low, high: kernels_views.observe(
                 states, self.rules.row, who, self.layout.places, words, low, high
             )
         )
@@ -201,19 +211,20 @@ class BatchTable:
     def views(self, seats: npt.NDArray[np.integer[Any]] | None = None) -> npt.NDArray[np.void]:
         """Return views of the given seats, or of the seats to act: VIEW_DTYPE[B], a new array."""
         views = np.empty(self.num_tables, VIEW_DTYPE)
-        kernels.make_views(self._now, self.rules.row, self._check_seats(seats), views)
+        who = check_seats(seats, self.num_tables, self.rules)
+        kernels_views.make_views(self._now, self.rules.row, who, views)
         return views
 
     def view(self, table: int, seat: int | None = None) -> View:
         """View of one table's seat to act, or of the given seat."""
-        (place,) = self._check_tables(np.array([table]))
+        (place,) = check_tables(np.array([table]), self.num_tables)
         one = self._now[place : place + 1]
         if seat is None:
             seat = int(one["turn"][0])
         elif not isinstance(seat, int | np.integer) or seat not in range(self.rules.seats):
             raise OptionError(f"seat: expected 0 to {self.rules.seats - 1}, got {shown(seat)}")
         out = np.empty(1, VIEW_DTYPE)
-        kernels.view_one(one, self.rules.row, int(seat), out)
+        kernels_views.view_one(one, self.rules.row, int(seat), out)
         return View.from_record(out[0], self.rules)
 
     def play(self, cards: npt.ArrayLike, out: BatchStep | None = None) -> BatchStep:
@@ -233,7 +244,7 @@ class BatchTable:
         IllegalCardError
             If a card may not be played; no table has moved.
         """
-        played = self._check_cards(cards, self.num_tables)
+        played = check_cards(cards, self.num_tables)
         out = self._step_for(out)
         if self.num_threads == 1:
             illegal = kernels.check_and_play(
@@ -250,6 +261,54 @@ class BatchTable:
         if illegal >= 0:
             raise self._illegal_card(illegal, int(played[illegal]))
         return out
+
+    def play_card(self, card: int) -> tuple[int, bool]:
+        """Play a card in a batch of one table: quicker than ``play``, which takes an array.
+
+        Parameters
+        ----------
+        card : int
+
+        Returns
+        -------
+        legal : int
+            The card set that the seat to act next may play.
+        is_over : bool
+            Whether the episode ended with this card; the table has been dealt anew. Who won how
+            much is in ``last_step``.
+
+        Raises
+        ------
+        OptionError
+            If there are more tables, or the card is not an integer.
+        IllegalCardError
+            If the card may not be played; the table has not moved.
+        """
+        if self._desk is None:
+            raise OptionError(
+                f"play_card: expected a batch of one table, got {self.num_tables}; play() takes a "
+                "card for each"
+            )
+        if type(card) is not int:
+            (card,) = check_cards(np.array([card]), 1).tolist()
+        if 0 <= card < NUM_CARDS:
+            legal, is_over = play_on_desk(self._desk, self._listed, card)
+            if legal >= 0:
+                return legal, is_over
+        raise self._illegal_card(0, card)
+
+    @property
+    def last_step(self) -> BatchStep:
+        """What the last ``play_card`` brought; a view that the next one changes.
+
+        Raises
+        ------
+        OptionError
+            If there are more tables than one.
+        """
+        if self._desk is None:
+            raise OptionError(f"last_step: expected a batch of one table, got {self.num_tables}")
+        return BatchStep(step_on(self._desk))
 
     def play_at(self, tables: npt.NDArray[np.int64], cards: npt.NDArray[np.int64]) -> BatchStep:
         """Play one card at some of the tables only.
@@ -270,8 +329,8 @@ class BatchTable:
         IllegalCardError
             If a card may not be played; no table has moved.
         """
-        at = self._check_tables(tables)
-        played = self._check_cards(cards, len(at))
+        at = check_tables(tables, self.num_tables)
+        played = check_cards(cards, len(at))
         out = BatchStep(np.empty(len(at), STEP_DTYPE))
         illegal = kernels.play_at(
             self._states,
@@ -289,9 +348,9 @@ class BatchTable:
 
     def views_at(self, tables: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
         """Return views of the seats to act at some tables (int64[N]): VIEW_DTYPE[N]."""
-        at = self._check_tables(tables)
+        at = check_tables(tables, self.num_tables)
         views = np.empty(len(at), VIEW_DTYPE)
-        kernels.views_at(self._now, self.rules.row, at, views)
+        kernels_views.views_at(self._now, self.rules.row, at, views)
         return views
 
     def play_randomly(
@@ -323,16 +382,20 @@ class BatchTable:
         BatchStep
             Of the last card.
         """
-        plies = _count("plies", plies)
+        plies = check_count("plies", plies)
         if plies > MAX_DEAL:
             raise OptionError(f"plies: expected at most 2**60 - 1, got {plies}")
         step = self._step_for(out)
         key = random_word(check_seed(seed), 0) & 0xFFFFFFFF
         nothing = np.empty((0, 1), np.int64)
-        mask_words = nothing if masks is None else self._check_masks(masks).view(np.int64)
-        words = nothing if observations is None else self._check_buffer(observations).view(np.int64)
+        mask_words = words = nothing
+        if masks is not None:
+            mask_words = check_masks(masks, self.num_tables).view(np.int64)
+        if observations is not None:
+            size = self.layout.size
+            words = check_observations(observations, self.num_tables, size).view(np.int64)
         self._share(
-            lambda low, high: kernels.play_randomly(
+            lambda low, high: kernels_random.play_randomly(
                 self._states,
                 self.rules.row,
                 self._whole_matches,
@@ -354,12 +417,15 @@ class BatchTable:
         return copy.deepcopy(self)  # two that shared their tables would play each other's cards
 
     def __getstate__(self) -> dict[str, Any]:
-        # Threads cannot be copied; a copy starts its own. Its tables are a view of its states.
-        state = {name: value for name, value in self.__dict__.items() if name != "_now"}
+        # Threads cannot be copied; a copy starts its own. Views are made anew.
+        views = {"_now"} if self._desk is None else {"_now", "_states"}
+        state = {name: value for name, value in self.__dict__.items() if name not in views}
         return {**state, "_pool": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        if self._desk is not None:
+            self._states = tables_on(self._desk)
         self._now = self._states[0]
 
     def snapshot(self) -> BatchSnapshot:
@@ -382,6 +448,8 @@ class BatchTable:
         snapshot.check(self.num_tables, self.rules, self._episode)
         self._states[:] = snapshot.states
         self.seed, self._listed = snapshot.seed, snapshot.listed
+        if self._desk is not None:
+            set_seed(self._desk, self.seed)
 
     def _share(self, work: Callable[[int, int], Any]) -> list[Any]:
         """Call ``work(low, high)`` for ranges of tables, one a thread; return what they return."""
@@ -425,21 +493,6 @@ class BatchTable:
             )
         return illegal
 
-    def _check_cards(self, cards: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
-        if type(cards) is np.ndarray and cards.dtype is _INT64 and cards.shape == (count,):
-            # An array that is read-only, or not contiguous, would be compiled for anew.
-            flags = cards.flags
-            return cards if flags.c_contiguous and flags.writeable else cards.copy()
-        array = as_array(cards, "cards")
-        if array.shape != (count,) or array.dtype.kind not in "iu":
-            raise OptionError(
-                f"cards: expected an integer array of shape ({count},), one card a table; "
-                f"got {array.dtype}{array.shape}"
-            )
-        if array.dtype == np.uint64:  # no number wraps round to a card
-            array = np.minimum(array, np.uint64(MAX_DEAL))
-        return np.array(array, np.int64)
-
     def _step_for(self, out: BatchStep | None) -> BatchStep:
         if out is None:
             return BatchStep(np.empty(self.num_tables, STEP_DTYPE))
@@ -450,54 +503,6 @@ class BatchTable:
                 f"out: expected a BatchStep of {self.num_tables} tables, got {len(out.rows)}"
             )
         return out
-
-    def _check_tables(self, tables: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
-        array = as_array(tables, "tables")
-        fits = array.ndim == 1 and array.dtype.kind in "iu"
-        if not fits or not ((array >= 0) & (array < self.num_tables)).all() or _repeats(array):
-            raise OptionError(
-                f"tables: expected ascending table numbers from 0 to {self.num_tables - 1}, "
-                f"got {shown(tables)}"
-            )
-        return np.ascontiguousarray(array, np.int64)
-
-    def _check_seats(self, seats: npt.NDArray[np.integer[Any]] | None) -> npt.NDArray[np.int64]:
-        if seats is None:
-            return _TO_ACT
-        array = as_array(seats, "seats")
-        in_range = array.dtype.kind in "iu" and bool(
-            ((array >= 0) & (array < self.rules.seats)).all()
-        )
-        if array.shape != (self.num_tables,) or not in_range:
-            raise OptionError(
-                f"seats: expected integers 0 to {self.rules.seats - 1} of shape "
-                f"({self.num_tables},), got {array.dtype}{array.shape}"
-            )
-        return np.ascontiguousarray(array, np.int64)
-
-    def _check_buffer(self, out: npt.NDArray[np.int8] | None) -> npt.NDArray[np.int8]:
-        shape = (self.num_tables, self.layout.size)
-        if out is None:
-            return np.empty(shape, np.int8)
-        if not isinstance(out, np.ndarray):
-            raise OptionError(f"observations: expected an array int8{shape}, got {shown(out)}")
-        if out.shape != shape or out.dtype != np.int8 or not _is_plain(out):
-            raise OptionError(
-                f"observations: expected a contiguous, aligned array int8{shape}, "
-                f"got {out.dtype}{out.shape}"
-            )
-        return out
-
-    def _check_masks(self, masks: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        shape = (self.num_tables, NUM_CARDS)
-        if not isinstance(masks, np.ndarray):
-            raise OptionError(f"masks: expected an array bool{shape}, got {shown(masks)}")
-        if masks.shape != shape or masks.dtype != np.bool_ or not _is_plain(masks):
-            raise OptionError(
-                f"masks: expected a contiguous, aligned array bool{shape}, "
-                f"got {masks.dtype}{masks.shape}"
-            )
-        return masks
 
     def _illegal_card(self, table: int, card: int) -> IllegalCardError:
         view = self.view(table)
@@ -522,7 +527,7 @@ class BatchTable:
 
         In a match the deals before it are not kept.
         """
-        (place,) = self._check_tables(np.array([table]))
+        (place,) = check_tables(np.array([table]), self.num_tables)
         state = self._now[place]
         number = int(state["deal_number"])
         if len(self._listed):
@@ -542,41 +547,3 @@ def _column(states: npt.NDArray[np.void], field: str) -> npt.NDArray[np.int64]:
     """Copy a field of many states."""
     column: npt.NDArray[np.int64] = states[field].astype(np.int64)
     return column
-
-
-def _count(name: str, value: object) -> int:
-    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_integer or int(value) < 1:  # type: ignore[call-overload]
-        raise OptionError(f"{name}: expected an integer from 1 up, got {value!r}")
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def _repeats(tables: npt.NDArray[np.integer[Any]]) -> bool:
-    return bool((tables[1:] <= tables[:-1]).any())
-
-
-def _is_plain(array: npt.NDArray[Any]) -> bool:
-    """Whether an array of bytes can be written as 64-bit words."""
-    return array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % 8 == 0
-
-
-def _deal_list(
-    deals: Iterable[tuple[Iterable[int], int]] | None, rules: RuleSet
-) -> npt.NDArray[np.int64]:
-    if deals is None:
-        return np.empty((0, rules.deck_size + 1), np.int64)
-    if not isinstance(deals, Iterable):
-        raise OptionError(f"deals: expected pairs of a deck and a leader, got {shown(deals)}")
-    rows = []
-    for number, entry in enumerate(deals):
-        if not isinstance(entry, tuple | list) or len(entry) != 2:
-            raise OptionError(
-                f"deals: expected a pair of a deck and a leader as deal {number}, "
-                f"got {shown(entry)}"
-            )
-        deck, leader = entry
-        seat = check_leader(leader, rules, f"deals: leader of deal {number}")
-        rows.append([*check_deck(deck, rules), seat])
-    if not rows:
-        raise OptionError("deals: expected at least one deal, got none")
-    return np.array(rows, np.int64)

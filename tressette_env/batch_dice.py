@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tressette_env import kernels
+from tressette_env import kernels_random
 
 __all__ = ["decision_seeds"]
 
@@ -25,5 +25,5 @@ def decision_seeds(
     int64[N], a new array.
     """
     out = np.empty(len(deal_numbers), np.int64)
-    kernels.decision_seeds(seed, deal_numbers, plies, out)
+    kernels_random.decision_seeds(seed, deal_numbers, plies, out)
     return out

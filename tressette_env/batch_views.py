@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tressette_env import kernels
+from tressette_env import kernels_views
 from tressette_env.cards import NUM_CARDS
 from tressette_env.observation import Layout
 from tressette_env.rules import side_of
@@ -27,7 +27,7 @@ def sides_of(seats: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
 def masks_of(sets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Card sets (int64[B]) as legal masks, bool[B, A], a new array."""
     masks = np.empty((len(sets), NUM_CARDS), np.bool_)
-    kernels.spread_sets(np.ascontiguousarray(sets), masks.view(np.int64))
+    kernels_views.spread_sets(np.ascontiguousarray(sets), masks.view(np.int64))
     return masks
 
 
@@ -36,5 +36,7 @@ def encode_views(
 ) -> npt.NDArray[np.int8]:
     """Return the observations of views (VIEW_DTYPE[B]), int8[B, F], a new array."""
     out = np.empty((len(views), layout.size), np.int8)
-    kernels.encode_views(np.ascontiguousarray(views), rules.row, layout.places, out.view(np.int64))
+    kernels_views.encode_views(
+        np.ascontiguousarray(views), rules.row, layout.places, out.view(np.int64)
+    )
     return out

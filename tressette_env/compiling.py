@@ -2,7 +2,8 @@
 
 Machine code lies in a folder named by the hash of every source it can depend on: numba's own cache
 looks only at the file of the compiled function and would serve stale code after an edit in another.
-Importing this module loads numba; the first call on a fresh machine compiles for some seconds.
+Importing this module loads numba and lets compiled functions call those of the game; the first call
+on a fresh machine compiles for some seconds.
 """
 
 from __future__ import annotations
@@ -24,15 +25,18 @@ from typing import Any, TypeVar
 
 import numba
 import platformdirs
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
-__all__ = ["cache_folder", "compiled", "register_module", "sources_of"]
+from tressette_env import cards, deals, match, observation, randomness, rules, view
+from tressette_env.intrinsics import FORMS
+
+__all__ = ["cache_folder", "compiled", "inlined", "register_module", "sources_of"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _LOG = logging.getLogger("tressette")
 _PACKAGE = Path(__file__).parent
-_registered: set[str] = set()
+_registered: set[ModuleType] = set()
 
 
 @cache
@@ -112,12 +116,28 @@ def _imports(path: Path, name: str) -> tuple[str, ...]:
 
 def register_module(module: ModuleType) -> None:
     """Let compiled functions call the module's functions; interpreted calls stay interpreted."""
-    if module.__name__ in _registered:
-        return
-    _registered.add(module.__name__)
+    if module not in _registered:
+        _register(module, inline=False)
+
+
+def _register(module: ModuleType, inline: bool) -> None:
+    """Register a module; ``inline``: every call is compiled in place."""
+    _registered.add(module)
     for function in vars(module).values():
         if inspect.isfunction(function) and function.__module__ == module.__name__:
-            register_jitable(function)
+            if function in FORMS:
+                overload(function, strict=False)(FORMS[function])
+            else:
+                register_jitable(forceinline=inline)(function)
+
+
+for _module in (cards, randomness, deals, rules, match, view, observation):
+    _register(_module, inline=True)
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function in place wherever compiled functions call it."""
+    return register_jitable(forceinline=True)(function)
 
 
 def compiled(function: Function, *modules: ModuleType) -> Function:

@@ -35,8 +35,7 @@ def _layout(seats: int) -> Layout:
     for name, size, meaning in columns:
         blocks.append(Block(name, start, size, meaning))
         start += size
-    places = np.array([divmod(block.start, NUM_CARDS) for block in blocks], np.int64).T
-    return Layout(seats, "any", "full", tuple(blocks), start, places)
+    return Layout(seats, "any", "full", tuple(blocks), start, np.empty((2, 0), np.int64))
 
 
 def layout(rules: RuleSet) -> Layout:

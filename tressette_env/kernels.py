@@ -1,8 +1,8 @@
-"""The compiled loops over tables: rules, match, view and observation, compiled as they stand.
+"""The compiled loops over tables: deal, play, count; rules and match, compiled as they stand.
 
 Nothing of the game is written here. Functions return codes, which their callers turn into
 exceptions. They take rows ``low`` to ``high - 1``, so that threads can share a batch.
-Shapes: B tables or views, F features, A actions.
+Shapes: B tables, A actions.
 """
 
 from __future__ import annotations
@@ -10,38 +10,29 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
-from tressette_env import cards, deals, match, observation, randomness, rules, view
-from tressette_env.compiling import compiled, register_module
+from tressette_env import cards, deals, match, rules
+from tressette_env.compiling import compiled, inlined
+from tressette_env.fixed_rules import fixed_rules
 
 __all__ = [
+    "check_and_play",
     "continue_match",
     "count_sequences",
-    "decision_seeds",
-    "drawn_seats",
-    "encode_views",
+    "deal_anew",
     "end_deal",
     "first_illegal",
+    "is_legal",
     "legal_one",
     "legal_sets",
     "load_deal",
-    "make_views",
-    "observe",
-    "observe_one",
     "play_all",
     "play_at",
     "play_one",
-    "play_randomly",
-    "random_words",
-    "spread_sets",
     "start_deals",
-    "view_one",
-    "views_at",
+    "write_next",
+    "write_step",
 ]
-
-for _module in (cards, randomness, deals, rules, match, view, observation):
-    register_module(_module)
 
 
 @compiled
@@ -143,14 +134,8 @@ def legal_sets(states: Any, rules_row: Any, out: Any) -> None:
 
 
 @compiled
-def spread_sets(sets: Any, words: Any) -> None:
-    """Card sets (int64[B]) as masks of one byte an action, viewed as words (int64[B, A / 8])."""
-    for row in range(len(sets)):
-        observation.write_row(words[row], 0, sets[row])
-
-
-@compiled
-def _is_legal(one: Any, rule: Any, card: int) -> bool:
+def is_legal(one: Any, rule: Any, card: int) -> bool:
+    """Whether the seat to act may play a card; any integer may be asked."""
     return 0 <= card < cards.NUM_CARDS and (_legal(one, rule) >> card & 1) == 1
 
 
@@ -158,32 +143,32 @@ def _is_legal(one: Any, rule: Any, card: int) -> bool:
 def first_illegal(states: Any, rules_row: Any, played: Any, low: int, high: int) -> int:
     """Return the first table whose card may not be played; -1 if all may."""
     for table in range(low, high):
-        if not _is_legal(states[table], rules_row[0], played[table]):
+        if not is_legal(states[table], rules_row[0], played[table]):
             return table
     return -1
 
 
-def _write_step(one: Any, row: Any) -> None:
+@inlined
+def write_step(one: Any, row: Any) -> None:
+    """Begin a table's row of the step with a card that was played."""
     row.thirds[0] = one.thirds[0]
     row.thirds[1] = one.thirds[1]
     row.margin = 0
     row.is_over = False
 
 
-def _write_next(one: Any, rule: Any, row: Any) -> None:
+@inlined
+def write_next(one: Any, rule: Any, row: Any) -> None:
+    """Finish a table's row of the step: who is to act, and what may be played."""
     row.seat = one.turn
     row.legal = rules.legal_cards(one, rule)  # never over: finished tables are dealt anew
 
 
-register_jitable(_write_next)
-register_jitable(_write_step)
-
-
 @compiled
-def _deal_anew(
+def deal_anew(
     states: Any,
     table: int,
-    rule: Any,
+    rules_row: Any,
     whole_matches: int,
     listed: Any,
     deck: Any,
@@ -191,7 +176,7 @@ def _deal_anew(
     row: Any,
 ) -> None:
     """Score a finished deal into the table's row of the step, keep its end, deal the next."""
-    one = states[0, table]
+    one, rule = states[0, table], rules_row[0]
     number = one.deal_number + states.shape[1]
     if whole_matches:
         match.add_deal(one, rule)
@@ -204,6 +189,29 @@ def _deal_anew(
     row.is_over = True
     states[1, table] = one
     _first_deal(one, rule, deck, listed, seed, number)
+
+
+@inlined
+def _play_all(
+    rule: Any,
+    states: Any,
+    rules_row: Any,
+    played: Any,
+    whole_matches: int,
+    listed: Any,
+    seed: int,
+    out: Any,
+    low: int,
+    high: int,
+) -> None:
+    deck = np.empty(cards.NUM_CARDS, np.int64)
+    for table in range(low, high):
+        one = states[0, table]
+        result = rules.play_card(one, rule, played[table])
+        write_step(one, out[table])
+        if result == rules.DEAL_OVER:
+            deal_anew(states, table, rules_row, whole_matches, listed, deck, seed, out[table])
+        write_next(one, rule, out[table])
 
 
 @compiled
@@ -236,15 +244,32 @@ def play_all(
     out : STEP_DTYPE[B]
         Filled.
     """
-    deck = np.empty(cards.NUM_CARDS, np.int64)
-    rule = rules_row[0]
-    for table in range(low, high):
-        one = states[0, table]
-        result = rules.play_card(one, rule, played[table])
-        _write_step(one, out[table])
-        if result == rules.DEAL_OVER:
-            _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out[table])
-        _write_next(one, rule, out[table])
+    if rules_row[0].seats == 2:
+        _play_all(
+            fixed_rules(rules_row[0], 2),
+            states,
+            rules_row,
+            played,
+            whole_matches,
+            listed,
+            seed,
+            out,
+            low,
+            high,
+        )
+    else:
+        _play_all(
+            fixed_rules(rules_row[0], 4),
+            states,
+            rules_row,
+            played,
+            whole_matches,
+            listed,
+            seed,
+            out,
+            low,
+            high,
+        )
 
 
 @compiled
@@ -282,134 +307,18 @@ def play_at(
     """
     rule = rules_row[0]
     for place in range(len(tables)):
-        if not _is_legal(states[0, tables[place]], rule, played[place]):
+        if not is_legal(states[0, tables[place]], rule, played[place]):
             return place
     deck = np.empty(cards.NUM_CARDS, np.int64)
     for place in range(len(tables)):
         table = tables[place]
         one = states[0, table]
         result = rules.play_card(one, rule, played[place])
-        _write_step(one, out[place])
+        write_step(one, out[place])
         if result == rules.DEAL_OVER:
-            _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out[place])
-        _write_next(one, rule, out[place])
+            deal_anew(states, table, rules_row, whole_matches, listed, deck, seed, out[place])
+        write_next(one, rule, out[place])
     return -1
-
-
-@compiled
-def play_randomly(
-    states: Any,
-    rules_row: Any,
-    whole_matches: int,
-    listed: Any,
-    seed: int,
-    plies: int,
-    key: int,
-    mask_words: Any,
-    observed_words: Any,
-    places: Any,
-    out: Any,
-    low: int,
-    high: int,
-) -> None:
-    """Play uniformly random legal cards, ``plies`` at every table.
-
-    A card depends on ``key`` (32 bits), the deal's number and the ply alone, not on how tables are
-    shared out. Before each card the legal masks are written to ``mask_words`` (int64[B, A / 8]) and
-    the observations to ``observed_words`` (int64[B, F / 8]), unless these have no rows.
-    """
-    deck = np.empty(cards.NUM_CARDS, np.int64)
-    scratch = np.empty(1, view.VIEW_DTYPE)
-    rule = rules_row[0]
-    for _ in range(plies):
-        for table in range(low, high):
-            one = states[0, table]
-            legal = rules.legal_cards(one, rule)
-            if len(mask_words):
-                observation.write_row(mask_words[table], 0, legal)
-            if len(observed_words):
-                view.make_view(one, rule, one.turn, scratch[0])
-                observation.encode(scratch[0], rule, places, observed_words[table])
-            word = randomness.hash_word((one.deal_number * 64 + one.ply ^ key) & 0xFFFFFFFF)
-            card = cards.nth_card(legal, word * cards.bit_count(legal) >> 32)
-            result = rules.play_card(one, rule, card)
-            _write_step(one, out[table])
-            if result == rules.DEAL_OVER:
-                _deal_anew(states, table, rule, whole_matches, listed, deck, seed, out[table])
-    for table in range(low, high):
-        _write_next(states[0, table], rule, out[table])
-
-
-@compiled
-def make_views(states: Any, rules_row: Any, seats: Any, out: Any) -> None:
-    """Write views of seats (int64[B]; empty: those to act) into ``out`` (VIEW_DTYPE[B])."""
-    for table in range(len(states)):
-        seat: Any = seats[table] if len(seats) else np.int64(states[table].turn)
-        view.make_view(states[table], rules_row[0], seat, out[table])
-
-
-@compiled
-def views_at(states: Any, rules_row: Any, tables: Any, out: Any) -> None:
-    """Write views of the seats to act at some tables (int64[N]) into ``out`` (VIEW_DTYPE[N])."""
-    for place in range(len(tables)):
-        one = states[tables[place]]
-        view.make_view(one, rules_row[0], one.turn, out[place])
-
-
-@compiled
-def encode_views(views: Any, rules_row: Any, places: Any, words: Any) -> None:
-    """Observations of views (VIEW_DTYPE[B]) into ``words`` (int8[B, F] viewed as int64)."""
-    for row in range(len(views)):
-        observation.encode(views[row], rules_row[0], places, words[row])
-
-
-@compiled
-def observe(
-    states: Any, rules_row: Any, seats: Any, places: Any, words: Any, low: int, high: int
-) -> None:
-    """Observations of seats (int64[B]; empty: those to act) into ``words`` (int64[B, F / 8])."""
-    scratch = np.empty(1, view.VIEW_DTYPE)
-    for table in range(low, high):
-        seat: Any = seats[table] if len(seats) else np.int64(states[table].turn)
-        view.make_view(states[table], rules_row[0], seat, scratch[0])
-        observation.encode(scratch[0], rules_row[0], places, words[table])
-
-
-@compiled
-def view_one(states: Any, rules_row: Any, seat: int, out: Any) -> None:
-    """View of a seat at the first table into the first row of ``out`` (VIEW_DTYPE)."""
-    view.make_view(states[0], rules_row[0], seat, out[0])
-
-
-@compiled
-def observe_one(
-    states: Any, rules_row: Any, seat: int, places: Any, scratch: Any, out: Any, mask: Any
-) -> None:
-    """Observation (int8[F]) and mask (int8[A]) of a seat at the first table."""
-    view.make_view(states[0], rules_row[0], seat, scratch[0])
-    observation.encode(scratch[0], rules_row[0], places, out.view(np.int64))
-    observation.write_row(mask.view(np.int64), 0, scratch[0].legal)
-
-
-@compiled
-def random_words(seeds: Any, number: int, out: Any) -> None:
-    """Random word ``number`` of each seed (int64[B]) into ``out`` (int64[B])."""
-    for row in range(len(seeds)):
-        out[row] = randomness.random_word(seeds[row], number)
-
-
-@compiled
-def decision_seeds(seed: int, numbers: Any, plies: Any, out: Any) -> None:
-    """``randomness.decision_seed`` for deals and plies (int64[N]) into ``out`` (int64[N])."""
-    for row in range(len(out)):
-        out[row] = randomness.decision_seed(seed, numbers[row], plies[row])
-
-
-@compiled
-def drawn_seats(seed: int, numbers: Any, seats: int, out: Any) -> None:
-    """``randomness.drawn_seat`` for episode numbers (int64[N]) into ``out`` (int64[N])."""
-    for row in range(len(out)):
-        out[row] = randomness.drawn_seat(seed, numbers[row], seats)
 
 
 @compiled

@@ -81,6 +81,7 @@ class _Column:
 
 
 _ROW = NUM_CARDS  # an observation is a matrix of rows of 40 features
+_ROW_WORDS = _ROW // 8  # 64-bit words in a row
 _MAX_SEATS = 4
 
 # The order of this table is the order of the features, and of the places that encode() reads.
@@ -173,8 +174,8 @@ class Layout:
     size : int
         Features in an observation (F), a multiple of 40.
     places : int64[2, 20]
-        Row of 40 features and place in it at which each block of the table starts, -1 where it is
-        absent; read by ``encode``.
+        For each block of the table, the 64-bit word at which its row of 40 features starts, and
+        its place in that row; -1 where it is absent. Read by ``encode``.
     """
 
     seats: int
@@ -207,7 +208,8 @@ def _layout(seats: int, episode: str, kind: str) -> Layout:
             continue
         size = column.size(seats)
         blocks.append(Block(column.name, start, size, column.meaning))
-        places[:, index] = divmod(start, _ROW)
+        row, place = divmod(start, _ROW)
+        places[:, index] = _ROW_WORDS * row, place
         start += size
     places.flags.writeable = False
     return Layout(seats, episode, kind, tuple(blocks), start, places)
@@ -240,17 +242,27 @@ _SPREAD = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorde
 )[:, 0]
 
 
-def write_row(words: Any, row: int, bits: int) -> None:
-    """Write 40 bits as a row of 40 features, the lowest bit first; ``words`` is int64[F / 8]."""
+def write_row(words: Any, word: int, bits: int) -> None:
+    """Write 40 bits as 40 features, the lowest bit first, into ``words`` (int64) from ``word``."""
     for octet in range(5):
-        words[5 * row + octet] = _SPREAD[bits >> 8 * octet & 0xFF]
+        words[word + octet] = _SPREAD[bits >> 8 * octet & 0xFF]
 
 
-def _thermometer(count: int, size: int) -> int:
-    return (1 << min(max(count, 0), size)) - 1
+def has_flat(places: Any) -> bool:
+    """Whether places are those of a layout without any block that only some layouts have."""
+    rest = max(places[0, _TARGET], places[0, _HISTORY], places[0, _LED])
+    return bool(rest < 0)
 
 
-def encode(view: Any, rules: Any, places: Any, words: Any) -> None:
+def _thermometer(count: int) -> int:
+    return (1 << count) - 1
+
+
+def _clipped(total: int) -> int:
+    return min(max(total, 0), MAX_TOTAL)
+
+
+def encode(view: Any, rules: Any, places: Any, words: Any, is_flat: bool = False) -> None:
     """Write the observation of a view.
 
     Parameters
@@ -261,50 +273,60 @@ def encode(view: Any, rules: Any, places: Any, words: Any) -> None:
         ``Layout.places``.
     words : int64[F / 8]
         The observation, int8[F], viewed as 64-bit words; every feature is written.
+    is_flat : bool
+        Whether the layout is known to have no blocks but those of every layout.
     """
-    rows, shifts = places[0], places[1]
+    first, shifts = places[0], places[1]
     table = 0
-    for place in range(view.ply - view.table_size, view.ply):
-        table |= 1 << view.plays[place]
+    for back in range(1, _MAX_SEATS):
+        if back <= view.table_size:
+            table |= 1 << view.plays[view.ply - back]
     led = 0
     if view.table_size > 0:
         led = 1 << suit_of(view.plays[view.ply - view.table_size])
-    write_row(words, rows[_HAND], view.hand)
-    write_row(words, rows[_TABLE], table)
-    write_row(words, rows[_UNSEEN], view.unseen)
-    for relative in range(rules.seats):
-        write_row(words, rows[_PLAYED] + relative, view.played[relative])
-        write_row(words, rows[_KNOWN] + relative, view.known[relative])
+    write_row(words, first[_HAND], view.hand)
+    write_row(words, first[_TABLE], table)
+    write_row(words, first[_UNSEEN], view.unseen)
+    for relative in range(_MAX_SEATS):
+        if relative < rules.seats:
+            write_row(words, first[_PLAYED] + _ROW_WORDS * relative, view.played[relative])
+            write_row(words, first[_KNOWN] + _ROW_WORDS * relative, view.known[relative])
     write_row(
         words,
-        rows[_THIRDS_OWN],
-        _thermometer(view.thirds[0], 35) | _flags(rules) << shifts[_RULES],
+        first[_THIRDS_OWN],
+        _thermometer(view.thirds[0]) | _flags(rules) << shifts[_RULES],
     )
     must_follow = 1 if rules.follow_always or view.stock_left == 0 else 0
     write_row(
         words,
-        rows[_THIRDS_OTHER],
-        _thermometer(view.thirds[1], 35)
+        first[_THIRDS_OTHER],
+        _thermometer(view.thirds[1])
         | 1 << view.turn + shifts[_TURN]
         | must_follow << shifts[_MUST_FOLLOW],
     )
     voids = view.voids[1] | view.voids[2] << 4 | view.voids[3] << 8
     write_row(
         words,
-        rows[_STOCK],
-        _thermometer(view.stock_left, 20)
+        first[_STOCK],
+        _thermometer(view.stock_left)
         | led << shifts[_LED_SUIT]
         | 1 << view.leader + shifts[_LEADER]
         | voids << shifts[_VOIDS],
     )
-    if rows[_TARGET] >= 0:
-        write_row(words, rows[_TOTAL_OWN], _thermometer(view.totals[0], 40))
-        write_row(words, rows[_TOTAL_OTHER], _thermometer(view.totals[1], 40))
-        write_row(words, rows[_TARGET], _thermometer(rules.target_total, 40))
-    if rows[_HISTORY] >= 0:
-        _encode_history(view, rows[_HISTORY], rows[_HISTORY_SEATS], words)
-    if rows[_LED] >= 0:
-        _encode_leads(view, rules.seats, rows[_LED], words)
+    if not is_flat:
+        _encode_rest(view, rules, first, words)
+
+
+def _encode_rest(view: Any, rules: Any, first: Any, words: Any) -> None:
+    """Write the blocks that only some layouts have."""
+    if first[_TARGET] >= 0:
+        write_row(words, first[_TOTAL_OWN], _thermometer(_clipped(view.totals[0])))
+        write_row(words, first[_TOTAL_OTHER], _thermometer(_clipped(view.totals[1])))
+        write_row(words, first[_TARGET], _thermometer(_clipped(rules.target_total)))
+    if first[_HISTORY] >= 0:
+        _encode_history(view, first[_HISTORY], first[_HISTORY_SEATS], words)
+    if first[_LED] >= 0:
+        _encode_leads(view, rules.seats, first[_LED], words)
 
 
 def _flags(rules: Any) -> int:
@@ -323,23 +345,24 @@ def _flags(rules: Any) -> int:
     return bits
 
 
-def _encode_history(view: Any, cards_row: int, seats_row: int, words: Any) -> None:
+def _encode_history(view: Any, cards_word: int, seats_word: int, words: Any) -> None:
     for play in range(40):
-        write_row(words, cards_row + play, 1 << view.plays[play] if play < view.ply else 0)
+        card = 1 << view.plays[play] if play < view.ply else 0
+        write_row(words, cards_word + _ROW_WORDS * play, card)
     for row in range(4):
         bits = 0
         for play in range(10 * row, 10 * row + 10):
             if play < view.ply:
                 bits |= 1 << 4 * (play - 10 * row) + seat_of_play(view, view.plays[play])
-        write_row(words, seats_row + row, bits)
+        write_row(words, seats_word + _ROW_WORDS * row, bits)
 
 
-def _encode_leads(view: Any, seats: int, row: int, words: Any) -> None:
+def _encode_leads(view: Any, seats: int, word: int, words: Any) -> None:
     led = 0
     for play in range(0, view.ply, seats):
         led |= 1 << view.plays[play]
     for relative in range(seats):
-        write_row(words, row + relative, led & view.played[relative])
+        write_row(words, word + _ROW_WORDS * relative, led & view.played[relative])
 
 
 def explain(observation: Sequence[int] | npt.NDArray[Any], layout: Layout) -> dict[str, Any]:

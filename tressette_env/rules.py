@@ -65,6 +65,8 @@ def deal(state: Any, rules: Any, deck: Any, leader: int) -> None:
         state.declared[seat] = 0
     for place in range(rules.stock_size):
         state.stock[place] = deck[size * rules.seats + place]
+    for place in range(40):
+        state.plays[place] = 0
     state.known = 0
     state.ply = 0
     state.drawn = 0

@@ -18,7 +18,7 @@ STATE_DTYPE = np.dtype(
         ("played", np.int64, 4),  # card set played by each seat, cards on the table included
         ("known", np.int64),  # card set: cards in hands that every seat knows (shown draws, R9)
         ("deal_number", np.int64),  # which deal of the seed's stream; -1: a deck given by hand
-        ("plays", np.uint8, 40),  # cards in the order played; the leaders follow from the rules
+        ("plays", np.int8, 40),  # cards in the order played; 0 from ``ply`` on
         ("stock", np.int8, 20),  # cards to draw, top card first
         ("ply", np.int8),  # cards played in this deal
         ("turn", np.int8),  # seat to act

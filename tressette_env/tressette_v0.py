@@ -16,7 +16,7 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
-from tressette_env import full_state, kernels, rendering
+from tressette_env import full_state, kernels, kernels_views, rendering
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.deals import check_deck, check_leader, deck_of
 from tressette_env.errors import IllegalCardError, OptionError, StepOrderError, did_you_mean, shown
@@ -281,7 +281,7 @@ class raw_env(AECEnv[str, Any, Any]):
         self._require_reset("observe")
         observation = np.empty(self.layout.size, np.int8)
         mask = np.empty(self.rules.num_actions, np.int8)
-        kernels.observe_one(
+        kernels_views.observe_one(
             self._states,
             self.rules.row,
             self._seat_of[self._check_agent(agent)],
@@ -297,7 +297,7 @@ class raw_env(AECEnv[str, Any, Any]):
         self._require_reset("view")
         out = np.empty(1, VIEW_DTYPE)
         seat = self._seat_of[self._check_agent(agent)]
-        kernels.view_one(self._states, self.rules.row, seat, out)
+        kernels_views.view_one(self._states, self.rules.row, seat, out)
         return View.from_record(out[0], self.rules)
 
     def state(self) -> npt.NDArray[np.int8]:

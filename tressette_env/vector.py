@@ -14,7 +14,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from tressette_env import kernels
+from tressette_env import kernels_random
 from tressette_env.asking import ask
 from tressette_env.batch import BatchTable
 from tressette_env.batch_dice import decision_seeds
@@ -226,7 +226,7 @@ class TressetteVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDAr
             return
         drawn = np.empty(len(tables), np.int64)
         numbers = self.table.deal_numbers[tables]
-        kernels.drawn_seats(self.table.seed, numbers, self.rules.seats, drawn)
+        kernels_random.drawn_seats(self.table.seed, numbers, self.rules.seats, drawn)
         self._learners[tables] = drawn
 
     def _play(

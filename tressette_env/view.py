@@ -15,7 +15,7 @@ from tressette_env.cards import ALL_CARDS, card_list, suit_of
 from tressette_env.rules import is_over, legal_cards, side_of, table_size
 from tressette_env.rulesets import RuleSet
 
-__all__ = ["VIEW_DTYPE", "View", "make_view", "seat_of_play", "view_of"]
+__all__ = ["VIEW_DTYPE", "View", "copy_plays", "make_view", "seat_of_play", "view_of"]
 
 VIEW_DTYPE = np.dtype(
     [
@@ -24,7 +24,7 @@ VIEW_DTYPE = np.dtype(
         ("played", np.int64, 4),  # for each relative seat, card set played in this deal
         ("known", np.int64, 4),  # for each relative seat, cards in its hand that all seats know
         ("unseen", np.int64),  # card set neither held, nor played, nor known: where, is hidden
-        ("plays", np.uint8, 40),  # cards in the order played; the first ``ply`` count
+        ("plays", np.int8, 40),  # cards in the order played; 0 from ``ply`` on
         ("seat", np.int8),  # the viewer's seat at the table
         ("ply", np.int8),  # cards played in this deal
         ("table_size", np.int8),  # cards on the table: the last ``table_size`` plays
@@ -121,7 +121,7 @@ def make_view(state: Any, rules: Any, seat: int, view: Any) -> None:
     seen = hand
     for relative in range(4):
         if relative < seats:
-            other = (seat + relative) % seats
+            other = seat + relative & seats - 1
             known = state.known & state.hands[other]
             view.played[relative] = state.played[other]
             view.known[relative] = known
@@ -137,19 +137,23 @@ def make_view(state: Any, rules: Any, seat: int, view: Any) -> None:
     view.unseen = rules.deck_set & ~seen & ALL_CARDS
     to_act = state.turn == seat and not is_over(state, rules)
     view.legal = legal_cards(state, rules) if to_act else 0
-    for place in range(40):
-        view.plays[place] = state.plays[place] if place < state.ply else 0
+    copy_plays(state.plays, view.plays)
     view.seat = seat
     view.ply = state.ply
     view.table_size = table_size(state, rules)
-    view.turn = (state.turn - seat + seats) % seats
-    view.leader = (state.leader - seat + seats) % seats
+    view.turn = state.turn - seat & seats - 1
+    view.leader = state.leader - seat & seats - 1
     view.stock_left = rules.stock_size - state.drawn
     side = side_of(seat)
     view.thirds[0] = state.thirds[side]
     view.thirds[1] = state.thirds[1 - side]
     view.totals[0] = state.totals[side]
     view.totals[1] = state.totals[1 - side]
+
+
+def copy_plays(source: Any, target: Any) -> None:
+    """Copy the forty plays of a state or view into another."""
+    target[:] = source
 
 
 def seat_of_play(view: Any, card: int) -> int:

@@ -88,6 +88,9 @@ def _tricks_problem(view: Any, rules: Any) -> int:
     """Play the deal over again, card by card: whose it was, who took the trick, who followed."""
     last = rules.seats - 1
     leader = 0 + view.leader
+    for place in range(view.ply):
+        if not 0 <= view.plays[place] < NUM_CARDS:
+            return _TRICKS
     if view.ply:
         for relative in range(rules.seats):
             if view.played[relative] >> view.plays[0] & 1:
@@ -105,7 +108,7 @@ def _tricks_problem(view: Any, rules: Any) -> int:
         for offset in range(size):
             card = view.plays[first + offset]
             seat = leader + offset & last
-            if card >= NUM_CARDS or seen >> card & 1 or not view.played[seat] >> card & 1:
+            if seen >> card & 1 or not view.played[seat] >> card & 1:
                 return _TRICKS
             seen |= 1 << card
             worth += card_worth(card)

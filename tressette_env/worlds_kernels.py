@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-# Their functions are registered for compiling there.
-from tressette_env import kernels as _kernels  # noqa: F401
 from tressette_env import worlds_plan, worlds_sampling, worlds_splits
 from tressette_env.cards import NUM_CARDS
 from tressette_env.compiling import compiled, register_module

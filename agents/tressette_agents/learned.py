@@ -95,7 +95,7 @@ class LearnedAgent(Agent):
         self, views: npt.NDArray[np.void], rules: RuleSet, seeds: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         from tressette_agents.sampling import draw_cards
-        from tressette_env import kernels
+        from tressette_env import kernels_random
         from tressette_env.batch_views import masks_of
 
         logits = self._logits(views, rules)
@@ -103,7 +103,7 @@ class LearnedAgent(Agent):
             legal = masks_of(views["legal"])
             return np.asarray(np.where(legal, logits, -np.inf).argmax(1), np.int64)
         words = np.empty(len(seeds), np.int64)
-        kernels.random_words(np.ascontiguousarray(seeds, np.int64), 0, words)
+        kernels_random.random_words(np.ascontiguousarray(seeds, np.int64), 0, words)
         return draw_cards(logits, np.ascontiguousarray(views["legal"]), words / 2.0**63)[0]
 
     def probabilities(

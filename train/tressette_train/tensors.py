@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tressette_env import kernels
+from tressette_env import kernels_views
 from tressette_env.batch import BatchTable
 from tressette_env.cards import NUM_CARDS
 
@@ -75,7 +75,7 @@ class TableTensors:
             self._sent.synchronize()  # what is still being read must not be overwritten
         self.table.observe(out=self._features)
         self.table.write_legal_sets(self._legal_sets)
-        kernels.spread_sets(self._legal_sets, self._mask_words)
+        kernels_views.spread_sets(self._legal_sets, self._mask_words)
         if self.device.type == "cpu":
             return self.observations, self.masks
         there = (send(self.observations, self.device), send(self.masks, self.device))
