@@ -39,7 +39,7 @@ from tressette_env.observation import layout_for
 from tressette_env.randomness import check_seed, fresh_seed, random_word
 from tressette_env.records import DealRecord, GameRecord
 from tressette_env.rulesets import RuleSet, get_rules
-from tressette_env.single_desk import new_desk, play_on_desk, set_seed, step_on, tables_on
+from tressette_env.single_desk import new_desk, play_on_desk, step_on, tables_on
 from tressette_env.state import STATE_DTYPE
 from tressette_env.view import VIEW_DTYPE, View
 
@@ -108,19 +108,23 @@ class BatchTable:
         self._whole_matches = int(episode == "match")
         self._listed = deal_list(deals, self.rules)
         self._desk: npt.NDArray[np.int64] | None = None
-        # Row 0: the tables; row 1: for each, the end of its last finished episode.
-        if self.num_tables == 1:
-            self._desk = new_desk(self.rules.row, self._whole_matches, self.seed)
-            self._states = tables_on(self._desk)
-        else:
-            self._states = np.zeros((2, self.num_tables), STATE_DTYPE)
-        self._now = self._states[0]
+        self._lay_out(np.zeros((2, self.num_tables), STATE_DTYPE))
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
         first = check_seed(first_deal, "first_deal")
         if first > MAX_DEAL:
             raise OptionError(f"first_deal: expected a number up to 2**60 - 1, got {first}")
         kernels.start_deals(self._now, self.rules.row, self._listed, self.seed, first)
+
+    def _lay_out(self, states: npt.NDArray[np.void]) -> None:
+        """Go on from given states; one table lies on a desk, with all that ``play_card`` needs."""
+        # Row 0: the tables; row 1: for each, the end of its last finished episode.
+        self._states = states
+        if self.num_tables == 1:
+            row, matches = self.rules.row, self._whole_matches
+            self._desk = new_desk(states, row, matches, self._listed, self.seed)
+            self._states = tables_on(self._desk)
+        self._now = self._states[0]
 
     @property
     def rules(self) -> RuleSet:
@@ -292,9 +296,9 @@ class BatchTable:
         if type(card) is not int:
             (card,) = check_cards(np.array([card]), 1).tolist()
         if 0 <= card < NUM_CARDS:
-            legal, is_over = play_on_desk(self._desk, self._listed, card)
-            if legal >= 0:
-                return legal, is_over
+            result = play_on_desk(self._desk, card)
+            if result[0] >= 0:
+                return result
         raise self._illegal_card(0, card)
 
     @property
@@ -417,16 +421,14 @@ class BatchTable:
         return copy.deepcopy(self)  # two that shared their tables would play each other's cards
 
     def __getstate__(self) -> dict[str, Any]:
-        # Threads cannot be copied; a copy starts its own. Views are made anew.
-        views = {"_now"} if self._desk is None else {"_now", "_states"}
-        state = {name: value for name, value in self.__dict__.items() if name not in views}
+        # Threads cannot be copied; a copy starts its own. The desk and views are made anew.
+        left = {"_now", "_desk"}
+        state = {name: value for name, value in self.__dict__.items() if name not in left}
         return {**state, "_pool": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self._desk is not None:
-            self._states = tables_on(self._desk)
-        self._now = self._states[0]
+        self.__dict__.update(state, _desk=None)
+        self._lay_out(self._states)
 
     def snapshot(self) -> BatchSnapshot:
         """Copy of everything that decides how the tables go on; ``restore`` takes it back."""
@@ -446,10 +448,8 @@ class BatchTable:
         if not isinstance(snapshot, BatchSnapshot):
             raise OptionError(f"snapshot: expected what snapshot() gives, got {shown(snapshot)}")
         snapshot.check(self.num_tables, self.rules, self._episode)
-        self._states[:] = snapshot.states
         self.seed, self._listed = snapshot.seed, snapshot.listed
-        if self._desk is not None:
-            set_seed(self._desk, self.seed)
+        self._lay_out(snapshot.states.copy())
 
     def _share(self, work: Callable[[int, int], Any]) -> list[Any]:
         """Call ``work(low, high)`` for ranges of tables, one a thread; return what they return."""

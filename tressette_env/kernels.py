@@ -22,7 +22,6 @@ __all__ = [
     "deal_anew",
     "end_deal",
     "first_illegal",
-    "is_legal",
     "legal_one",
     "legal_sets",
     "load_deal",
@@ -134,8 +133,7 @@ def legal_sets(states: Any, rules_row: Any, out: Any) -> None:
 
 
 @compiled
-def is_legal(one: Any, rule: Any, card: int) -> bool:
-    """Whether the seat to act may play a card; any integer may be asked."""
+def _is_legal(one: Any, rule: Any, card: int) -> bool:
     return 0 <= card < cards.NUM_CARDS and (_legal(one, rule) >> card & 1) == 1
 
 
@@ -143,7 +141,7 @@ def is_legal(one: Any, rule: Any, card: int) -> bool:
 def first_illegal(states: Any, rules_row: Any, played: Any, low: int, high: int) -> int:
     """Return the first table whose card may not be played; -1 if all may."""
     for table in range(low, high):
-        if not is_legal(states[table], rules_row[0], played[table]):
+        if not _is_legal(states[table], rules_row[0], played[table]):
             return table
     return -1
 
@@ -307,7 +305,7 @@ def play_at(
     """
     rule = rules_row[0]
     for place in range(len(tables)):
-        if not is_legal(states[0, tables[place]], rule, played[place]):
+        if not _is_legal(states[0, tables[place]], rule, played[place]):
             return place
     deck = np.empty(cards.NUM_CARDS, np.int64)
     for place in range(len(tables)):

@@ -25,12 +25,14 @@ GROUP = "environments"
 def env_rows(rules: RuleSet) -> list[Row]:
     """Return a row for each interface of one table; cards are random legal ones.
 
-    ``one table`` is a ``BatchTable`` of one: a call of ``play`` a card. Its random card is drawn in
-    Python; ``one table, lowest`` plays the lowest legal card, to tell the call from the choice.
+    ``one table`` is a ``BatchTable`` of one: a call of ``play_card`` a card. Its random card is
+    drawn in Python; ``one table, lowest`` plays the lowest one, to tell the call from the choice.
+    ``one table, arrays`` draws as well, and calls ``play``.
     """
     return [
         Row("one table", GROUP, lambda stack: _one_table(rules, drawn=True)),
         Row("one table, lowest", GROUP, lambda stack: _one_table(rules, drawn=False)),
+        Row("one table, arrays", GROUP, lambda stack: _one_table_of_arrays(rules)),
         Row("aec raw", GROUP, lambda stack: _aec(rules, "raw_env", play_raw)),
         Row("aec wrapped", GROUP, lambda stack: _aec(rules, "env", play_wrapped)),
         Row("single", GROUP, lambda stack: _single(rules)),
@@ -87,19 +89,33 @@ def _random_action(mask: npt.NDArray[Any]) -> int:
 
 def _one_table(rules: RuleSet, drawn: bool) -> Player:
     table = BatchTable(1, rules, seed=0)
+    draw, play_card = random.random, table.play_card
+
+    def play(plies: int) -> int:
+        legal = int(table.legal_sets[0])
+        for _ in range(plies):
+            if drawn:
+                for _ in range(int(draw() * legal.bit_count())):
+                    legal &= legal - 1
+            legal, _ = play_card((legal & -legal).bit_length() - 1)
+        return plies
+
+    return play
+
+
+def _one_table_of_arrays(rules: RuleSet) -> Player:
+    table = BatchTable(1, rules, seed=0)
     step = table.play_randomly(1)
     cards = np.zeros(1, np.int64)
     draw = random.random
 
     def play(plies: int) -> int:
-        legal = int(step.legal_sets[0])
         for _ in range(plies):
-            if drawn:
-                for _ in range(int(draw() * legal.bit_count())):
-                    legal &= legal - 1
+            legal = int(step.legal_sets[0])
+            for _ in range(int(draw() * legal.bit_count())):
+                legal &= legal - 1
             cards[0] = (legal & -legal).bit_length() - 1
             table.play(cards, out=step)
-            legal = int(step.legal_sets[0])
         return plies
 
     return play
