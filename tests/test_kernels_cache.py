@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numba
@@ -151,6 +152,24 @@ def test_the_folder_is_named_by_the_variable(folder_of: Path, tmp_path: Path) ->
     folder = fresh_folder()
     assert folder.parent == tmp_path / "cache" / "compiled"
     assert folder.is_dir()
+
+
+def test_a_new_folder_takes_the_place_of_those_unused_for_long(folder_of: Path) -> None:
+    used, long_unused = fresh_folder(), time.time() - (compiling.KEPT_DAYS + 1) * 24 * 3600
+    assert used is not None
+    others = [used.with_name(name) for name in ("0" * 16, "1" * 16, "mine", "0" * 15)]
+    for folder in others:
+        folder.mkdir()
+        (folder / "code").write_text("")
+    for folder in (used, others[0], *others[2:]):
+        os.utime(folder, (long_unused, long_unused))
+    assert fresh_folder() == used  # asked for again, and nothing new: nothing is deleted
+    assert all(folder.exists() for folder in others)
+    rules = folder_of / "rules.py"
+    rules.write_bytes(rules.read_bytes() + b"\n")
+    new = fresh_folder()
+    assert new is not None and set(used.parent.iterdir()) == {new, used, *others[1:]}
+    assert all((folder / "code").exists() for folder in others[1:])
 
 
 def test_importing_the_kit_leaves_numbas_own_cache_folder_alone() -> None:

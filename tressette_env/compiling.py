@@ -14,8 +14,11 @@ import hashlib
 import inspect
 import logging
 import os
+import re
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from importlib.util import resolve_name
@@ -34,8 +37,11 @@ __all__ = ["cache_folder", "compiled", "inlined", "register_module", "sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+KEPT_DAYS = 90  # machine code that no process has asked for that long is deleted
+
 _LOG = logging.getLogger("tressette")
 _PACKAGE = Path(__file__).parent
+_FOLDER = re.compile("[0-9a-f]{16}")  # as ``cache_folder`` names them
 _registered: set[ModuleType] = set()
 
 
@@ -53,7 +59,9 @@ def cache_folder(*sources: Path) -> Path | None:
     base = os.environ.get("TRESSETTE_CACHE_DIR") or platformdirs.user_cache_dir("tressette")
     folder = Path(base).expanduser() / "compiled" / name
     try:
+        is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -64,7 +72,18 @@ def cache_folder(*sources: Path) -> Path | None:
             error.strerror,
         )
         return None
+    if is_new:
+        _delete_unused(folder.parent)
     return folder
+
+
+def _delete_unused(base: Path) -> None:
+    """Delete the folders of other sources and versions that have not been used for long."""
+    oldest = time.time() - KEPT_DAYS * 24 * 3600
+    for folder in base.iterdir():
+        with contextlib.suppress(OSError):  # another process may be deleting it
+            if _FOLDER.fullmatch(folder.name) and folder.stat().st_mtime < oldest:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def sources_of(function: Callable[..., Any], *modules: ModuleType) -> tuple[Path, ...]:
