@@ -120,7 +120,7 @@ def legal_one(states: Any, rules_row: Any) -> int:
     return _legal(states[0], rules_row[0])
 
 
-@compiled
+@inlined
 def _legal(one: Any, rule: Any) -> int:
     return 0 if rules.is_over(one, rule) else rules.legal_cards(one, rule)
 
@@ -132,7 +132,7 @@ def legal_sets(states: Any, rules_row: Any, out: Any) -> None:
         out[table] = _legal(states[table], rules_row[0])
 
 
-@compiled
+@inlined
 def _is_legal(one: Any, rule: Any, card: int) -> bool:
     return 0 <= card < cards.NUM_CARDS and (_legal(one, rule) >> card & 1) == 1
 
@@ -140,8 +140,9 @@ def _is_legal(one: Any, rule: Any, card: int) -> bool:
 @compiled
 def first_illegal(states: Any, rules_row: Any, played: Any, low: int, high: int) -> int:
     """Return the first table whose card may not be played; -1 if all may."""
+    rule = fixed_rules(rules_row[0], rules_row[0].seats)
     for table in range(low, high):
-        if not _is_legal(states[table], rules_row[0], played[table]):
+        if not _is_legal(states[table], rule, played[table]):
             return table
     return -1
 
@@ -243,31 +244,11 @@ def play_all(
         Filled.
     """
     if rules_row[0].seats == 2:
-        _play_all(
-            fixed_rules(rules_row[0], 2),
-            states,
-            rules_row,
-            played,
-            whole_matches,
-            listed,
-            seed,
-            out,
-            low,
-            high,
-        )
+        rule = fixed_rules(rules_row[0], 2)
+        _play_all(rule, states, rules_row, played, whole_matches, listed, seed, out, low, high)
     else:
-        _play_all(
-            fixed_rules(rules_row[0], 4),
-            states,
-            rules_row,
-            played,
-            whole_matches,
-            listed,
-            seed,
-            out,
-            low,
-            high,
-        )
+        rule = fixed_rules(rules_row[0], 4)
+        _play_all(rule, states, rules_row, played, whole_matches, listed, seed, out, low, high)
 
 
 @compiled
@@ -288,6 +269,33 @@ def check_and_play(
     return illegal
 
 
+@inlined
+def _play_at(
+    rule: Any,
+    states: Any,
+    rules_row: Any,
+    tables: Any,
+    played: Any,
+    whole_matches: int,
+    listed: Any,
+    seed: int,
+    out: Any,
+) -> int:
+    for place in range(len(tables)):
+        if not _is_legal(states[0, tables[place]], rule, played[place]):
+            return place
+    deck = np.empty(cards.NUM_CARDS, np.int64)
+    for place in range(len(tables)):
+        table = tables[place]
+        one = states[0, table]
+        result = rules.play_card(one, rule, played[place])
+        write_step(one, out[place])
+        if result == rules.DEAL_OVER:
+            deal_anew(states, table, rules_row, whole_matches, listed, deck, seed, out[place])
+        write_next(one, rule, out[place])
+    return -1
+
+
 @compiled
 def play_at(
     states: Any,
@@ -303,20 +311,11 @@ def play_at(
 
     Returns the first place whose card may not be played, and nothing has moved; else -1.
     """
-    rule = rules_row[0]
-    for place in range(len(tables)):
-        if not _is_legal(states[0, tables[place]], rule, played[place]):
-            return place
-    deck = np.empty(cards.NUM_CARDS, np.int64)
-    for place in range(len(tables)):
-        table = tables[place]
-        one = states[0, table]
-        result = rules.play_card(one, rule, played[place])
-        write_step(one, out[place])
-        if result == rules.DEAL_OVER:
-            deal_anew(states, table, rules_row, whole_matches, listed, deck, seed, out[place])
-        write_next(one, rule, out[place])
-    return -1
+    if rules_row[0].seats == 2:
+        rule = fixed_rules(rules_row[0], 2)
+        return _play_at(rule, states, rules_row, tables, played, whole_matches, listed, seed, out)
+    rule = fixed_rules(rules_row[0], 4)
+    return _play_at(rule, states, rules_row, tables, played, whole_matches, listed, seed, out)
 
 
 @compiled
