@@ -65,7 +65,7 @@ def learning_figure(rows: list[dict[str, Any]], title: str) -> Figure:
     grid = figure.add_gridspec(2, 3, height_ratios=(3, 2))
     top = figure.add_subplot(grid[0, :])
     _draw_margins(top, rows)
-    top.set_title(title, loc="left")
+    figure.suptitle(title, x=0.01, horizontalalignment="left")
     measured = [tag for tag in _MEASURES if any(tag in row for row in rows)][:3]
     for column, tag in enumerate(measured):
         axes = figure.add_subplot(grid[1, column])
@@ -131,7 +131,8 @@ def _draw_margins(axes: Any, rows: list[dict[str, float]]) -> None:
     axes.set_ylabel("thirds a deal over the opponent")
     axes.set_xlabel("million decisions")
     if tags or measured:
-        axes.legend(loc="upper left", frameon=False)
+        # Above the axes: no curve can run through it.
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, fontsize=9)
 
 
 def _draw(
