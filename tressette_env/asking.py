@@ -63,11 +63,11 @@ def ask(
             f"agent {agent.spec!r} raised {failure_text(one)}; {_where(views[row])}",
             row,
         ) from error
-    cards, came = _as_integers(answer)
-    if cards is None or cards.shape != (len(views),):
+    cards = _as_array(answer)
+    if cards is None or cards.dtype.kind not in "iu" or cards.shape != (len(views),):
         raise AgentFailedError(
             f"agent {agent.spec!r}: expected an integer array of shape ({len(views)},) from "
-            f"act_batch, a card number a view; got {came}; {_where(views[0])}"
+            f"act_batch, a card number a view; got {_in_words(answer)}; {_where(views[0])}"
         )
     is_card = (cards >= 0) & (cards < NUM_CARDS)
     chosen = np.where(is_card, cards, 0).astype(np.int64)
@@ -88,13 +88,20 @@ def failure_text(error: BaseException) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _as_integers(answer: object) -> tuple[npt.NDArray[Any] | None, str]:
-    """Return an agent's answer as an array of integers, None if it is none; and it in words."""
+def _as_array(answer: object) -> npt.NDArray[Any] | None:
+    """Return an agent's answer as an array; None if it is none."""
     try:
-        cards = np.asarray(answer)
-    except Exception as error:  # a ragged list, a tensor that needs a gradient, anything
-        return None, f"a {type(answer).__name__} that is no array ({failure_text(error)})"
-    return cards if cards.dtype.kind in "iu" else None, f"{cards.dtype}{list(cards.shape)}"
+        return np.asarray(answer)
+    except Exception:  # a ragged list, a tensor that needs a gradient, anything
+        return None
+
+
+def _in_words(answer: object) -> str:
+    try:
+        array = np.asarray(answer)
+    except Exception as error:
+        return f"a {type(answer).__name__} that is no array ({failure_text(error)})"
+    return f"{array.dtype}{list(array.shape)}"
 
 
 def _culprit(

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tressette_env.asking import ask
+from tressette_env.batch_dice import decision_seeds
 from tressette_env.deals import check_leader
 from tressette_env.errors import StepOrderError
 from tressette_env.policies import Agent, BatchPolicy, SeatPolicy, as_agent
-from tressette_env.randomness import decision_seed, drawn_seat
+from tressette_env.randomness import drawn_seat
 from tressette_env.rulesets import RuleSet
 from tressette_env.tressette_v0 import raw_env
 
@@ -146,10 +147,10 @@ class SingleSeatEnv(gymnasium.Env[dict[str, npt.NDArray[np.int8]], np.int64]):
         while (
             self.table.agent_selection != self._agent and not self.table.terminations[self._agent]
         ):
-            view = self.table.view(self.table.agent_selection)
-            deal = self.table.deals_dealt - 1
-            seed = decision_seed(self.table.seed or 0, deal, view.ply)
-            (card,) = ask(self.opponent, view.to_record(), view.rules, np.array([seed], np.int64))
+            view = self.table.view_row(self.table.agent_selection)
+            deal, ply = np.array([[self.table.deals_dealt - 1], [view["ply"][0]]], np.int64)
+            seeds = decision_seeds(self.table.seed or 0, deal, ply)
+            (card,) = ask(self.opponent, view, self.table.rules, seeds)
             self.table.step(int(card))
             self._render_human()
             total += self.table.rewards[self._agent]

@@ -294,11 +294,15 @@ class raw_env(AECEnv[str, Any, Any]):
 
     def view(self, agent: str) -> View:
         """Return what ``agent`` may know, as agents written in Python read it."""
+        return View.from_record(self.view_row(agent)[0], self.rules)
+
+    def view_row(self, agent: str) -> npt.NDArray[np.void]:
+        """Return what ``agent`` may know, as agents that decide for many read it: VIEW_DTYPE[1]."""
         self._require_reset("view")
         out = np.empty(1, VIEW_DTYPE)
         seat = self._seat_of[self._check_agent(agent)]
         kernels_views.view_one(self._states, self.rules.row, seat, out)
-        return View.from_record(out[0], self.rules)
+        return out
 
     def state(self) -> npt.NDArray[np.int8]:
         """Perfect information for critics, int8: the blocks of ``full_state.layout(rules)``."""
