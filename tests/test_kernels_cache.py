@@ -157,12 +157,15 @@ def test_the_folder_is_named_by_the_variable(folder_of: Path, tmp_path: Path) ->
 def test_a_new_folder_takes_the_place_of_those_unused_for_long(folder_of: Path) -> None:
     used, long_unused = fresh_folder(), time.time() - (compiling.KEPT_DAYS + 1) * 24 * 3600
     assert used is not None
-    others = [used.with_name(name) for name in ("0" * 16, "1" * 16, "mine", "0" * 15)]
+    names = ("0" * 16, "1" * 16, "mine", "0" * 15, "0" * 17, "A" * 16)
+    others = [used.with_name(name) for name in names]
     for folder in others:
         folder.mkdir()
         (folder / "code").write_text("")
     for folder in (used, others[0], *others[2:]):
         os.utime(folder, (long_unused, long_unused))
+    nearly = long_unused + 2 * 24 * 3600
+    os.utime(others[1], (nearly, nearly))
     assert fresh_folder() == used  # asked for again, and nothing new: nothing is deleted
     assert all(folder.exists() for folder in others)
     rules = folder_of / "rules.py"
