@@ -175,6 +175,17 @@ def test_a_new_folder_takes_the_place_of_those_unused_for_long(folder_of: Path) 
     assert all((folder / "code").exists() for folder in others[1:])
 
 
+def test_a_folder_that_cannot_be_listed_keeps_what_it_holds(
+    folder_of: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    folder = fresh_folder()
+    assert folder is not None and folder.is_dir()
+
+
 def test_importing_the_kit_leaves_numbas_own_cache_folder_alone() -> None:
     code = """
 import numba
