@@ -13,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tressette_env import PRESETS, BatchStep, BatchTable, IllegalCardError, tressette_v0
+from tressette_env import (
+    PRESETS,
+    BatchStep,
+    BatchTable,
+    IllegalCardError,
+    kernels,
+    kernels_views,
+    tressette_v0,
+)
 from tressette_env.batch_step import STEP_DTYPE
 from tressette_env.card_notation import card_text
 from tressette_env.cards import card_list, card_set
@@ -667,12 +675,38 @@ def test_a_step_that_cannot_be_filled_is_refused(out: Any) -> None:
     assert everything(table) == before
 
 
-def test_cards_of_an_array_that_cannot_be_written_are_played() -> None:
-    table = BatchTable(3, seed=5)
-    cards = lowest(table)
-    cards.flags.writeable = False
-    table.play(cards)
-    assert (table.plies == 1).all()
+def read_only(array: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def unaligned(array: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.frombuffer(bytearray(1) + array.tobytes(), np.int64, offset=1)
+
+
+@pytest.mark.parametrize("change", [read_only, unaligned, lambda array: np.repeat(array, 2)[::2]])
+def test_arrays_in_any_kind_of_memory_are_taken_and_nothing_is_compiled_for_them(
+    change: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]],
+) -> None:
+    table, other = BatchTable(3, seed=5), BatchTable(3, seed=5)
+    at, seats = np.array([0, 2]), np.array([1, 0, 1])
+
+    def use(table: BatchTable, change: Callable[..., npt.NDArray[np.int64]]) -> list[Any]:
+        given = change(at)
+        played = [table.play(change(lowest(table))).rows]
+        played += [table.play_at(given, change(lowest(table)[at])).rows]
+        return [*played, table.observe(change(seats)), table.views_at(given)]
+
+    expected = use(other, np.copy)
+    functions: list[Any] = [
+        *(kernels.check_and_play, kernels.play_at),
+        *(kernels_views.observe, kernels_views.views_at),
+    ]
+    before = [len(function.signatures) for function in functions]
+    for one, two in zip(use(table, change), expected, strict=True):
+        assert (one == two).all()
+    assert [len(function.signatures) for function in functions] == before
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64])

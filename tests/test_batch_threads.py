@@ -13,9 +13,11 @@ import pytest
 
 from tressette_env import BatchStep, BatchTable, kernels, kernels_views
 from tressette_env.batch_step import STEP_DTYPE
+from tressette_env.batch_views import encode_views
 from tressette_env.cards import NUM_CARDS, card_list
 from tressette_env.deals import deck_of, first_leader
 from tressette_env.errors import DeckError, IllegalCardError, OptionError
+from tressette_env.observation import KINDS
 from tressette_env.rulesets import get_rules, playable_presets
 from tressette_env.view import VIEW_DTYPE, View
 
@@ -130,6 +132,45 @@ def test_random_play_writes_what_the_table_says(rules: str) -> None:
         assert (step.seats == table.seats).all()
     assert_same_step(step, whole.play_randomly(plies, seed=4))
     assert_same_tables(table, whole)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("rules", ["playmore", "gamelake_partners"])
+def test_every_layout_is_written_as_views_are_encoded(rules: str, episode: str, kind: str) -> None:
+    """Each has a loop of its own in the compiled calls, or shares one with others."""
+    table = BatchTable(3, rules, 5, episode=episode, observation=kind)
+    written = np.full((3, table.layout.size), 7, np.int8)
+    for ply in range(table.rules.deck_size + 20):
+        seats = (table.seats + ply) % table.rules.seats
+        for who in (None, seats):
+            expected = encode_views(table.views(who), table.rules, table.layout)
+            assert (table.observe(who) == expected).all()
+        expected = encode_views(table.views(), table.rules, table.layout)
+        table.play_randomly(1, seed=ply, observations=written)
+        assert (written == expected).all()
+
+
+@pytest.mark.parametrize("kind", ["flat", "leads"])
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("rules", ["playmore", "gamelake_partners", "mini_2x4"])
+def test_many_random_cards_bring_what_the_last_of_them_brings(
+    rules: str, episode: str, kind: str
+) -> None:
+    """Episodes that end on the way leave no trace in the step; buffers hold the last card's."""
+    one, many = (BatchTable(5, rules, 5, episode=episode, observation=kind) for _ in range(2))
+    masks = np.ones((5, NUM_CARDS), np.bool_)
+    observations = np.full((5, one.layout.size), 7, np.int8)
+    size = one.rules.deck_size
+    for plies in (2, size - 2, size, size + 3, 5):
+        for _ in range(plies):
+            before = one.legal_masks, one.observations
+            step = one.play_randomly(1, seed=4, out=blank_step(5))
+        junk = BatchStep(np.full(5 * STEP_DTYPE.itemsize, 1, np.int8).view(STEP_DTYPE))
+        many.play_randomly(plies, seed=4, masks=masks, observations=observations, out=junk)
+        assert_same_step(step, junk)
+        assert (masks == before[0]).all() and (observations == before[1]).all()
+        assert_same_tables(one, many)
 
 
 def test_random_play_does_not_depend_on_the_number_of_tables() -> None:
@@ -265,8 +306,15 @@ def test_the_end_of_the_last_episode_can_be_observed(rules: str) -> None:
 # ------------------------------------------------------------------------------ some of the tables
 
 
-def test_play_at_some_tables_is_play_at_each_of_them() -> None:
-    some, all_of_them = BatchTable(8, seed=6), BatchTable(8, seed=6)
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("rules", ["playmore", "gamelake_partners_short", "mini_2x4"])
+def test_play_at_some_tables_is_play_at_each_of_them(
+    rules: str, episode: str, listed: bool
+) -> None:
+    house = get_rules(rules)
+    deals = [(deck_of(house, 11, k), k % house.seats) for k in range(5)] if listed else None
+    some, all_of_them = (BatchTable(8, rules, 6, episode=episode, deals=deals) for _ in range(2))
     rng = np.random.default_rng(1)
     for _ in range(60):
         tables = np.sort(rng.permutation(8)[: rng.integers(1, 8)])
@@ -291,15 +339,32 @@ def test_play_at_leaves_the_others_alone() -> None:
     assert len(none.seats) == 0
 
 
-def test_play_at_with_an_illegal_card_moves_nothing() -> None:
-    table = BatchTable(4, seed=6)
+@pytest.mark.parametrize("rules", ["playmore", "gamelake_partners"])
+@pytest.mark.parametrize("wrong", [[0], [1], [2], [1, 2]])
+def test_play_at_with_an_illegal_card_moves_nothing(wrong: list[int], rules: str) -> None:
+    table = BatchTable(6, rules, seed=6)
     before = table.snapshot().states
-    tables = np.array([1, 3])
-    cards = lowest(table.legal_sets)[tables]
-    cards[1] = 40
-    with pytest.raises(IllegalCardError, match="table 3"):
-        table.play_at(tables, cards)
-    assert (table.snapshot().states == before).all()
+    tables = np.array([1, 3, 4])
+    for place in wrong:
+        cards = lowest(table.legal_sets)[tables]
+        for card in (40, -1, cards[place] + 64, cards[place] - 64):  # not as the bit it shares
+            cards[wrong] = card
+            named = rf"^table {tables[wrong[0]]}, .*\(card {card}\)"
+            with pytest.raises(IllegalCardError, match=named):
+                table.play_at(tables, cards)
+            assert (table.snapshot().states == before).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numbers_that_share_a_bit_with_a_legal_card_are_none(threads: int) -> None:
+    table = BatchTable(3, seed=6, num_threads=threads)
+    before = table.snapshot().states
+    for card in (lowest(table.legal_sets)[1] + (64, -64, 1 << 32)).tolist():
+        cards = lowest(table.legal_sets)
+        cards[1] = card
+        with pytest.raises(IllegalCardError, match=rf"^table 1, .*\(card {card}\)"):
+            table.play(cards)
+        assert (table.snapshot().states == before).all()
 
 
 @pytest.mark.parametrize(

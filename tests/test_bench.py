@@ -17,6 +17,7 @@ from rich.console import Console
 
 from tressette_agents.networks import ActorCritic, PolicyNetwork
 from tressette_env import BatchTable
+from tressette_env.cards import card_list
 from tressette_env.errors import OptionError, TressetteError
 from tressette_env.rulesets import get_rules
 from tressette_train import cli
@@ -131,6 +132,35 @@ def test_rows_of_one_table_play_whole_deals(rules: str) -> None:
     for row in env_rows(house):
         units = 3 * (house.deck_size if row.name.startswith("one table") else 1)
         assert plays_of(row, units) == 3 * house.deck_size, row.name
+
+
+@pytest.mark.parametrize("name", ["one table", "one table, lowest", "one table, arrays"])
+def test_rows_of_one_table_call_and_draw_as_their_names_say(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (row,) = [row for row in env_rows(get_rules("playmore")) if row.name == name]
+    called: list[str] = []
+    lowest: list[bool] = []
+
+    def spy(method: str) -> None:
+        inner = getattr(BatchTable, method)
+
+        def call(self: BatchTable, card: Any, **options: Any) -> Any:
+            legal = int(self.legal_sets[0])
+            called.append(method)
+            lowest.append(int(np.asarray(card).ravel()[0]) == card_list(legal)[0])
+            return inner(self, card, **options)
+
+        monkeypatch.setattr(BatchTable, method, call)
+
+    spy("play")
+    spy("play_card")
+    assert plays_of(row, 200) == 200
+    assert called == ["play" if name == "one table, arrays" else "play_card"] * 200
+    if name == "one table, lowest":
+        assert all(lowest)
+    else:
+        assert 0 < sum(lowest) < 150  # of two or more cards that may be played any may come
 
 
 def test_vector_rows_count_the_opponents_cards() -> None:

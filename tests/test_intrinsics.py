@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -52,6 +54,18 @@ def fixed(rules_row):  # type: ignore[no-untyped-def]
 def test_what_has_a_form_of_its_own_is_listed() -> None:
     forms = {cards.bit_count, cards.nth_card, observation.write_row, view.copy_plays}
     assert set(intrinsics.FORMS) <= forms
+    assert {cards.bit_count, view.copy_plays} <= set(intrinsics.FORMS)
+
+
+def test_the_forms_are_what_is_compiled() -> None:
+    """The plain functions give the same results, only slower."""
+    found = {}
+    for caller, arguments in ((counted, (7,)), (copied, (np.zeros(40, np.int8),) * 2)):
+        fresh = numba.njit(caller.py_func)  # type: ignore[attr-defined]
+        fresh(*arguments)
+        (found[caller],) = fresh.inspect_llvm().values()
+    assert "llvm.ctpop" in found[counted]
+    assert "<32 x i8>" in found[copied]
 
 
 def test_cards_are_counted_and_picked_as_interpreted() -> None:
@@ -100,6 +114,20 @@ test_cards_are_counted_and_picked_as_interpreted()
 test_a_row_is_written_as_interpreted_and_nothing_beside_it()
 test_plays_are_copied_and_nothing_beside_them()
 """
+
+
+ON_A_QUICK_PROCESSOR = """
+from tressette_env import cards, intrinsics, observation
+import sys
+assert cards.nth_card in intrinsics.FORMS
+assert (observation.write_row in intrinsics.FORMS) == (sys.byteorder == "little")
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the instruction is of x86-64")
+def test_a_processor_with_the_quick_instruction_uses_it() -> None:
+    environment = os.environ | {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+bmi2"}
+    subprocess.run([sys.executable, "-c", ON_A_QUICK_PROCESSOR], env=environment, check=True)
 
 
 @pytest.mark.parametrize("processor", ["generic", "znver2"])

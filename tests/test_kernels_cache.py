@@ -157,12 +157,15 @@ def test_the_folder_is_named_by_the_variable(folder_of: Path, tmp_path: Path) ->
 def test_a_new_folder_takes_the_place_of_those_unused_for_long(folder_of: Path) -> None:
     used, long_unused = fresh_folder(), time.time() - (compiling.KEPT_DAYS + 1) * 24 * 3600
     assert used is not None
-    others = [used.with_name(name) for name in ("0" * 16, "1" * 16, "mine", "0" * 15)]
+    names = ("0" * 16, "1" * 16, "mine", "0" * 15, "0" * 17, "A" * 16)
+    others = [used.with_name(name) for name in names]
     for folder in others:
         folder.mkdir()
         (folder / "code").write_text("")
     for folder in (used, others[0], *others[2:]):
         os.utime(folder, (long_unused, long_unused))
+    nearly = long_unused + 2 * 24 * 3600
+    os.utime(others[1], (nearly, nearly))
     assert fresh_folder() == used  # asked for again, and nothing new: nothing is deleted
     assert all(folder.exists() for folder in others)
     rules = folder_of / "rules.py"
@@ -170,6 +173,17 @@ def test_a_new_folder_takes_the_place_of_those_unused_for_long(folder_of: Path) 
     new = fresh_folder()
     assert new is not None and set(used.parent.iterdir()) == {new, used, *others[1:]}
     assert all((folder / "code").exists() for folder in others[1:])
+
+
+def test_a_folder_that_cannot_be_listed_keeps_what_it_holds(
+    folder_of: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    folder = fresh_folder()
+    assert folder is not None and folder.is_dir()
 
 
 def test_importing_the_kit_leaves_numbas_own_cache_folder_alone() -> None:

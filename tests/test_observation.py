@@ -361,6 +361,22 @@ def test_every_feature_is_written(house: str, kind: str) -> None:
     assert np.array_equal(out, batch.observations)
 
 
+def test_totals_and_targets_beyond_the_features_fill_them() -> None:
+    """Interpreted and compiled, also where the totals are more than an integer has bits."""
+    rules = PRESETS["playmore"].replace(target=1000)
+    table = BatchTable(4, rules, seed=1, episode="match")
+    blocks = [table.layout[name].slice for name in ("total_own", "total_other", "target")]
+    while table.totals.min() < 70:
+        table.play_randomly(40)
+        for seat in (0, 1):
+            found = table.observe(np.full(4, seat))
+            expected = np.minimum(table.totals[:, [seat, 1 - seat]], 40)
+            for block, totals in zip(blocks, [*expected.T, np.full(4, 40)], strict=True):
+                assert (found[:, block] == (np.arange(40) < totals[:, None])).all()
+            again = encoded(table.view(2, seat), rules, table.layout, fill=7)
+            assert np.array_equal(again, found[2])
+
+
 # --------------------------------------------------------------------------------------- explain
 
 

@@ -42,6 +42,7 @@ from tressette_env.rules import DEAL_OVER, ILLEGAL, deal, is_over, legal_cards, 
 from tressette_env.rulesets import playable_presets
 from tressette_env.state import STATE_DTYPE, State, new_state, state_from_record, state_to_record
 from tressette_env.view import VIEW_DTYPE, view_of
+from tressette_env.worlds import WorldSampler
 
 PLAYABLE = playable_presets()
 FIELDS = STATE_DTYPE.names or ()
@@ -477,3 +478,51 @@ def test_a_copy_of_an_environment_goes_on_like_the_original(make_copy: Any) -> N
                 one, two = env.observe(agent), other.observe(agent)
                 assert (one["observation"] == two["observation"]).all()
     assert env.record() == other.record()
+
+
+# ------------------------------------------------------------ the plays of the deal before
+
+
+def is_clear(rows: npt.NDArray[np.void]) -> bool:
+    """Whether the plays of states or views are 0 from their ``ply`` on."""
+    return not rows["plays"][np.arange(40) >= rows["ply"][:, None]].any()
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("name", ["playmore", "gamelake_partners", "mini_2x4"])
+def test_a_new_deal_shows_no_plays_of_the_one_before(
+    name: str, episode: Literal["deal", "match"]
+) -> None:
+    rules = PRESETS[name]
+    table = BatchTable(3, rules, seed=6, episode=episode)
+    one = BatchTable(1, rules, seed=6, episode=episode)
+    mirror = InterpretedTables(3, rules, 6, episode)
+    env = tressette_v0.raw_env(rules=name, episode=episode)
+    env.reset(seed=6)
+    single = SingleSeatEnv(RandomOfSeed(), rules=name)
+    single.reset(seed=6)
+    for ply in range(2 * rules.deck_size + 5):
+        cards = 39 - table.legal_masks[:, ::-1].argmax(1)
+        table.play(cards)
+        mirror.play(cards.tolist())
+        one.play_card(card_list(int(one.legal_sets[0]))[0])
+        env.step(int(kernels.legal_one(env._states, rules.row)).bit_length() - 1)
+        if all(env.terminations.values()):
+            env.reset()
+        if single.step(int(single.action_masks().argmax()))[2]:
+            single.reset()
+        states = np.concatenate([table.states, one.states, *map(state_to_record, mirror.states)])
+        assert is_clear(states) and (states["ply"][:3] < rules.deck_size).all()
+        for seat in range(rules.seats):
+            assert is_clear(table.views(np.full(3, seat)))
+            for view in (
+                table.view(1, seat),
+                one.view(0, seat),
+                view_of(mirror.states[2], rules, seat),
+                env.view(f"player_{seat}"),
+                single.table.view(f"player_{seat}"),
+            ):
+                assert is_clear(view.to_record())
+        assert is_clear(table.views_at(np.array([0, 2])))
+        if ply % 10 == 0:
+            assert is_clear(WorldSampler(one.view(0)).sample(4, seed=ply))

@@ -73,6 +73,26 @@ def test_a_restored_table_deals_from_the_seed_of_its_snapshot() -> None:
     assert play_both(table, other, 90, 9) == 2
 
 
+def test_a_restored_table_deals_from_the_list_of_its_snapshot() -> None:
+    rng = random.Random(4)
+    deals = [(rng.sample(range(40), 40), 0) for _ in range(3)]
+    for kept, given in ((None, deals), (deals, None), (deals[:1], deals[1:])):
+        table, other = (BatchTable(1, "playmore", 7, deals=one) for one in (kept, given))
+        table.restore(other.snapshot())
+        assert play_both(table, other, 130, 9) == 3
+
+
+def test_the_last_step_says_who_won_how_much() -> None:
+    table, ended = BatchTable(1, "gamelake_short", 2, episode="match"), 0
+    legal = int(table.legal_sets[0])
+    while ended < 3:
+        legal, is_over = table.play_card(card_list(legal)[-1])
+        step = table.last_step
+        assert step.is_over.tolist() == [is_over] and step.legal_sets.tolist() == [legal]
+        assert (step.margins[0] in (-1, 1)) is is_over
+        ended += is_over
+
+
 def test_it_may_be_mixed_with_play_and_observing() -> None:
     one, other = BatchTable(1, "playmore", 1), BatchTable(1, "playmore", 1)
     for _ in range(60):

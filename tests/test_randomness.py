@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tressette_env import PRESETS, BatchTable, SingleSeatEnv, kernels, tressette_v0
+from tressette_env import PRESETS, BatchTable, SingleSeatEnv, kernels_random, tressette_v0
 from tressette_env.deals import deck_of
 from tressette_env.errors import OptionError
 from tressette_env.randomness import (
@@ -125,7 +125,7 @@ def test_random_words_are_seeds_and_the_same_compiled(seed: int) -> None:
     for number in numbers:
         word = random_word(seed, number)
         assert 0 <= word <= MAX_SEED
-        kernels.random_words(np.array([seed]), number, out)
+        kernels_random.random_words(np.array([seed]), number, out)
         assert out[0] == word
     assert len({random_word(seed, number) for number in numbers}) == len(numbers)
 

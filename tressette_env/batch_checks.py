@@ -36,9 +36,7 @@ _TO_ACT = np.empty(0, np.int64)  # in place of seats: those to act
 def check_cards(cards: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
     """Return cards as a contiguous, writeable int64[count]; whether they are legal is not asked."""
     if type(cards) is np.ndarray and cards.dtype is _INT64 and cards.shape == (count,):
-        # An array that is read-only, or not contiguous, would be compiled for anew.
-        flags = cards.flags
-        return cards if flags.c_contiguous and flags.writeable else cards.copy()
+        return _as_compiled(cards)
     array = as_array(cards, "cards")
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise OptionError(
@@ -58,7 +56,7 @@ def check_tables(tables: npt.NDArray[np.integer[Any]], count: int) -> npt.NDArra
         raise OptionError(
             f"tables: expected ascending table numbers from 0 to {count - 1}, got {shown(tables)}"
         )
-    return np.ascontiguousarray(array, np.int64)
+    return _as_compiled(np.ascontiguousarray(array, np.int64))
 
 
 def check_seats(
@@ -74,7 +72,12 @@ def check_seats(
             f"seats: expected integers 0 to {rules.seats - 1} of shape ({count},), "
             f"got {array.dtype}{array.shape}"
         )
-    return np.ascontiguousarray(array, np.int64)
+    return _as_compiled(np.ascontiguousarray(array, np.int64))
+
+
+def _as_compiled(array: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Copy an array that is read-only or not contiguous: numba would compile for it anew."""
+    return array if array.flags.carray else array.copy()
 
 
 def check_sets(out: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:

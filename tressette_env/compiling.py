@@ -73,7 +73,8 @@ def cache_folder(*sources: Path) -> Path | None:
         )
         return None
     if is_new:
-        _delete_unused(folder.parent)
+        with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
+            _delete_unused(folder.parent)
     return folder
 
 
