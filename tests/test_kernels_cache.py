@@ -187,6 +187,18 @@ def test_a_folder_that_cannot_be_listed_is_no_hindrance(
     assert folder is not None and folder.is_dir()
 
 
+def test_numba_without_its_compiler_is_refused_in_one_line() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", "from tressette_env import BatchTable"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "OptionError: NUMBA_DISABLE_JIT: expected it unset" in result.stderr.splitlines()[-1]
+
+
 def test_importing_the_kit_leaves_numbas_own_cache_folder_alone() -> None:
     code = """
 import numba

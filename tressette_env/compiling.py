@@ -31,6 +31,7 @@ import platformdirs
 from numba.extending import overload, register_jitable
 
 from tressette_env import cards, deals, match, observation, randomness, rules, view
+from tressette_env.errors import OptionError
 from tressette_env.intrinsics import FORMS
 
 __all__ = ["cache_folder", "compiled", "inlined", "register_module", "sources_of"]
@@ -44,6 +45,12 @@ _PACKAGE = Path(__file__).parent
 _FOLDER = re.compile("[0-9a-f]{16}")  # as ``cache_folder`` names them
 _CODE = re.compile(r".+\.nb[ic](\.tmp\..+)?")  # as numba names machine code
 _registered: set[ModuleType] = set()
+
+if numba.config.DISABLE_JIT:
+    raise OptionError(
+        "NUMBA_DISABLE_JIT: expected it unset or 0; batches and environments run compiled only, "
+        "the game itself (tressette_env.rules) runs interpreted without numba"
+    )
 
 
 @cache
