@@ -108,9 +108,9 @@ def test_a_card_that_may_not_be_played_is_named_and_nothing_moves(card: int) -> 
     assert info.value.record == table.record(0)
 
 
-@pytest.mark.parametrize("card", [None, "3", 1.0, [3], np.zeros(2, np.int64)])
+@pytest.mark.parametrize("card", [None, "3", 1.0, [3], [3, [4]], np.zeros(2, np.int64)])
 def test_what_is_no_integer_is_refused(card: Any) -> None:
-    with pytest.raises(OptionError, match="expected an integer"):
+    with pytest.raises(OptionError, match="cards: expected an"):
         BatchTable(1, seed=1).play_card(card)
 
 

@@ -221,7 +221,7 @@ class BatchTable:
 
     def view(self, table: int, seat: int | None = None) -> View:
         """View of one table's seat to act, or of the given seat."""
-        (place,) = check_tables(np.array([table]), self.num_tables)
+        (place,) = check_tables([table], self.num_tables)
         one = self._now[place : place + 1]
         if seat is None:
             seat = int(one["turn"][0])
@@ -294,7 +294,7 @@ class BatchTable:
                 "card for each"
             )
         if type(card) is not int:
-            (card,) = check_cards(np.array([card]), 1).tolist()
+            (card,) = check_cards([card], 1).tolist()
         if 0 <= card < NUM_CARDS:
             result = play_on_desk(self._desk, card)
             if result[0] >= 0:
@@ -527,7 +527,7 @@ class BatchTable:
 
         In a match the deals before it are not kept.
         """
-        (place,) = check_tables(np.array([table]), self.num_tables)
+        (place,) = check_tables([table], self.num_tables)
         state = self._now[place]
         number = int(state["deal_number"])
         if len(self._listed):
