@@ -73,6 +73,23 @@ def test_a_restored_table_deals_from_the_seed_of_its_snapshot() -> None:
     assert play_both(table, other, 90, 9) == 2
 
 
+def test_a_table_keeps_its_seed() -> None:
+    table = BatchTable(1, seed=7)
+    with pytest.raises(AttributeError, match="seed"):
+        table.seed = 8  # type: ignore[misc]
+    assert table.seed == 7
+
+
+def test_without_a_card_of_its_own_the_last_step_is_empty() -> None:
+    table = BatchTable(1, seed=7)
+    assert not table.last_step.legal_sets.any()
+    legal, _ = table.play_card(card_list(int(table.legal_sets[0]))[0])
+    kept = table.last_step
+    table.restore(table.snapshot())
+    assert not table.last_step.legal_sets.any() and not copy.copy(table).last_step.thirds.any()
+    assert kept.legal_sets == legal
+
+
 def test_it_may_be_mixed_with_play_and_observing() -> None:
     one, other = BatchTable(1, "playmore", 1), BatchTable(1, "playmore", 1)
     for _ in range(60):

@@ -102,7 +102,7 @@ class BatchTable:
         if threads > MAX_THREADS:
             raise OptionError(f"num_threads: expected at most {MAX_THREADS}, got {num_threads}")
         self.num_threads = min(threads, self.num_tables)
-        self.seed = fresh_seed() if seed is None else check_seed(seed)
+        self._seed = fresh_seed() if seed is None else check_seed(seed)
         self.layout = layout_for(self.rules, episode, observation)
         self._episode = episode
         self._whole_matches = int(episode == "match")
@@ -114,7 +114,7 @@ class BatchTable:
         first = check_seed(first_deal, "first_deal")
         if first > MAX_DEAL:
             raise OptionError(f"first_deal: expected a number up to 2**60 - 1, got {first}")
-        kernels.start_deals(self._now, self.rules.row, self._listed, self.seed, first)
+        kernels.start_deals(self._now, self.rules.row, self._listed, self._seed, first)
 
     def _lay_out(self, states: npt.NDArray[np.void]) -> None:
         """Go on from given states; one table lies on a desk, with all that ``play_card`` needs."""
@@ -122,7 +122,7 @@ class BatchTable:
         self._states = states
         if self.num_tables == 1:
             row, matches = self.rules.row, self._whole_matches
-            self._desk = new_desk(states, row, matches, self._listed, self.seed)
+            self._desk = new_desk(states, row, matches, self._listed, self._seed)
             self._states = tables_on(self._desk)
         self._now = self._states[0]
 
@@ -130,6 +130,11 @@ class BatchTable:
     def rules(self) -> RuleSet:
         """The rules, which a table keeps."""
         return self._rules
+
+    @property
+    def seed(self) -> int:
+        """The seed whose deals are played; that of the snapshot after ``restore``."""
+        return self._seed
 
     @property
     def states(self) -> npt.NDArray[np.void]:
@@ -257,7 +262,7 @@ class BatchTable:
                 played,
                 self._whole_matches,
                 self._listed,
-                self.seed,
+                self._seed,
                 out.rows,
             )
         else:
@@ -305,6 +310,8 @@ class BatchTable:
     def last_step(self) -> BatchStep:
         """What the last ``play_card`` brought; a view that the next one changes.
 
+        Zeros before the first one, after ``restore`` and in a copy of the table.
+
         Raises
         ------
         OptionError
@@ -343,7 +350,7 @@ class BatchTable:
             played,
             self._whole_matches,
             self._listed,
-            self.seed,
+            self._seed,
             out.rows,
         )
         if illegal >= 0:
@@ -404,7 +411,7 @@ class BatchTable:
                 self.rules.row,
                 self._whole_matches,
                 self._listed,
-                self.seed,
+                self._seed,
                 plies,
                 key,
                 mask_words,
@@ -433,7 +440,7 @@ class BatchTable:
     def snapshot(self) -> BatchSnapshot:
         """Copy of everything that decides how the tables go on; ``restore`` takes it back."""
         return BatchSnapshot(
-            self._states.copy(), self.rules, self._episode, self.seed, self._listed
+            self._states.copy(), self.rules, self._episode, self._seed, self._listed
         )
 
     def restore(self, snapshot: BatchSnapshot) -> None:
@@ -448,7 +455,7 @@ class BatchTable:
         if not isinstance(snapshot, BatchSnapshot):
             raise OptionError(f"snapshot: expected what snapshot() gives, got {shown(snapshot)}")
         snapshot.check(self.num_tables, self.rules, self._episode)
-        self.seed, self._listed = snapshot.seed, snapshot.listed
+        self._seed, self._listed = snapshot.seed, snapshot.listed
         self._lay_out(snapshot.states.copy())
 
     def _share(self, work: Callable[[int, int], Any]) -> list[Any]:
@@ -485,7 +492,7 @@ class BatchTable:
                     played,
                     self._whole_matches,
                     self._listed,
-                    self.seed,
+                    self._seed,
                     out.rows,
                     low,
                     high,
@@ -520,7 +527,7 @@ class BatchTable:
         number = int(self._now["deal_number"][table])
         if len(self._listed):
             return f"entry {number % len(self._listed)} of the list of deals"
-        return f"deal {number} of seed {self.seed}"
+        return f"deal {number} of seed {self._seed}"
 
     def record(self, table: int) -> str:
         """Return one table's deal so far as text, which ``notation.parse_record`` reads back.
@@ -533,14 +540,14 @@ class BatchTable:
         if len(self._listed):
             deck = tuple(self._listed[number % len(self._listed), :-1].tolist())
         else:
-            deck = deck_of(self.rules, self.seed, number)
+            deck = deck_of(self.rules, self._seed, number)
         deal = DealRecord(
             number=None if len(self._listed) else number,
             deck=deck,
             leader=int(opening_leader(self._now.view(np.recarray)[place], self.rules)),
             plays=tuple(state["plays"][: state["ply"]].tolist()),
         )
-        return record_text(GameRecord(self.rules, self.seed, (deal,)))
+        return record_text(GameRecord(self.rules, self._seed, (deal,)))
 
 
 def _column(states: npt.NDArray[np.void], field: str) -> npt.NDArray[np.int64]:
