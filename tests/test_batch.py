@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import pickle
 import re
@@ -473,7 +474,17 @@ def test_what_is_no_snapshot_is_refused(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("turn", 2), ("turn", -1), ("ply", 41), ("plays", 40), ("stock", 77)]
+    ("field", "value"),
+    [
+        ("turn", 2),
+        ("turn", -1),
+        ("ply", 41),
+        ("ply", 40),  # the deal is over: the table would have been dealt anew
+        ("hands", -1),
+        ("hands", 1 << 40),
+        ("plays", 40),
+        ("stock", 77),
+    ],
 )
 def test_a_snapshot_with_states_out_of_range_is_refused(field: str, value: int) -> None:
     table = BatchTable(3, seed=5)
@@ -482,6 +493,31 @@ def test_a_snapshot_with_states_out_of_range_is_refused(field: str, value: int) 
     with pytest.raises(OptionError, match="out of range"):
         table.restore(saved)
     assert everything(table) == before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seed": -1},
+        {"seed": "5"},
+        {"listed": None},
+        {"listed": np.arange(41)},
+        {"listed": np.zeros((0, 5), np.int64)},
+        {"listed": np.zeros((1, 41), np.int64)},
+        {"listed": np.array([[*range(40), 0]], np.int32)},
+        {"listed": np.array([[*range(40), 2]])},
+    ],
+)
+@pytest.mark.parametrize("num_tables", [1, 3])
+def test_a_snapshot_that_could_not_be_dealt_from_is_refused(
+    num_tables: int, changes: dict[str, Any]
+) -> None:
+    table = BatchTable(num_tables, seed=5)
+    before, saved = everything(table), table.snapshot()
+    with pytest.raises(OptionError, match="snapshot: "):
+        table.restore(dataclasses.replace(saved, **changes))
+    assert everything(table) == before
+    assert table.seed == 5
 
 
 def test_a_restored_table_goes_on_with_the_deals_of_the_snapshot() -> None:
@@ -498,10 +534,13 @@ def test_a_restored_table_goes_on_with_the_deals_of_the_snapshot() -> None:
         assert other.record(2) == saved_from.record(2)
 
 
-def test_a_table_keeps_its_rules() -> None:
-    table = BatchTable(3, seed=5)
+@pytest.mark.parametrize("name", ["rules", "seed", "num_tables", "num_threads", "layout"])
+def test_what_a_table_is_made_with_stays(name: str) -> None:
+    table, other = BatchTable(3, seed=5), BatchTable(5, "gamelake", 6, num_threads=2)
+    before = getattr(table, name)
     with pytest.raises(AttributeError):
-        table.rules = get_rules("gamelake")  # type: ignore[misc]
+        setattr(table, name, getattr(other, name))
+    assert getattr(table, name) is before
 
 
 # ------------------------------------------------------------ matches

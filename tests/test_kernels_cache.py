@@ -157,11 +157,14 @@ def test_the_folder_is_named_by_the_variable(folder_of: Path, tmp_path: Path) ->
 def test_a_new_folder_takes_the_place_of_those_unused_for_long(folder_of: Path) -> None:
     used, long_unused = fresh_folder(), time.time() - (compiling.KEPT_DAYS + 1) * 24 * 3600
     assert used is not None
-    names = ("0" * 16, "1" * 16, "mine", "0" * 15, "0" * 17, "A" * 16)
+    names = ("0" * 16, "1" * 16, "mine", "0" * 15, "2" * 16, "0" * 17, "A" * 16)
     others = [used.with_name(name) for name in names]
+    code = Path("tressette_env_0") / "kernels.play_all-95.py311.1.nbc"
     for folder in others:
-        folder.mkdir()
-        (folder / "code").write_text("")
+        (folder / code).parent.mkdir(parents=True)
+        (folder / code).write_text("")
+        (folder / f"{code}.tmp.0123").write_text("")  # of a process that was killed
+    (others[4] / "notes").write_text("not machine code")
     for folder in (used, others[0], *others[2:]):
         os.utime(folder, (long_unused, long_unused))
     nearly = long_unused + 2 * 24 * 3600
@@ -172,10 +175,10 @@ def test_a_new_folder_takes_the_place_of_those_unused_for_long(folder_of: Path) 
     rules.write_bytes(rules.read_bytes() + b"\n")
     new = fresh_folder()
     assert new is not None and set(used.parent.iterdir()) == {new, used, *others[1:]}
-    assert all((folder / "code").exists() for folder in others[1:])
+    assert all((folder / code).exists() for folder in others[1:])
 
 
-def test_a_folder_that_cannot_be_listed_keeps_what_it_holds(
+def test_a_folder_that_cannot_be_listed_is_no_hindrance(
     folder_of: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path) -> None:
@@ -184,6 +187,18 @@ def test_a_folder_that_cannot_be_listed_keeps_what_it_holds(
     monkeypatch.setattr(Path, "iterdir", refuse)
     folder = fresh_folder()
     assert folder is not None and folder.is_dir()
+
+
+def test_numba_without_its_compiler_is_refused_in_one_line() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", "from tressette_env import BatchTable"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "OptionError: NUMBA_DISABLE_JIT: expected it unset" in result.stderr.splitlines()[-1]
 
 
 def test_importing_the_kit_leaves_numbas_own_cache_folder_alone() -> None:

@@ -93,6 +93,23 @@ def test_the_last_step_says_who_won_how_much() -> None:
         ended += is_over
 
 
+def test_a_table_keeps_its_seed() -> None:
+    table = BatchTable(1, seed=7)
+    with pytest.raises(AttributeError, match="seed"):
+        table.seed = 8  # type: ignore[misc]
+    assert table.seed == 7
+
+
+def test_without_a_card_of_its_own_the_last_step_is_empty() -> None:
+    table = BatchTable(1, seed=7)
+    assert not table.last_step.legal_sets.any()
+    legal, _ = table.play_card(card_list(int(table.legal_sets[0]))[0])
+    kept = table.last_step
+    table.restore(table.snapshot())
+    assert not table.last_step.legal_sets.any() and not copy.copy(table).last_step.thirds.any()
+    assert kept.legal_sets == legal
+
+
 def test_it_may_be_mixed_with_play_and_observing() -> None:
     one, other = BatchTable(1, "playmore", 1), BatchTable(1, "playmore", 1)
     for _ in range(60):
@@ -128,9 +145,9 @@ def test_a_card_that_may_not_be_played_is_named_and_nothing_moves(card: int) -> 
     assert info.value.record == table.record(0)
 
 
-@pytest.mark.parametrize("card", [None, "3", 1.0, [3], np.zeros(2, np.int64)])
+@pytest.mark.parametrize("card", [None, "3", 1.0, [3], [3, [4]], np.zeros(2, np.int64)])
 def test_what_is_no_integer_is_refused(card: Any) -> None:
-    with pytest.raises(OptionError, match="expected an integer"):
+    with pytest.raises(OptionError, match="cards: expected an"):
         BatchTable(1, seed=1).play_card(card)
 
 

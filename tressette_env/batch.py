@@ -35,7 +35,7 @@ from tressette_env.deals import deck_of
 from tressette_env.errors import IllegalCardError, OptionError, shown
 from tressette_env.match import opening_leader
 from tressette_env.notation import card_text, record_text
-from tressette_env.observation import layout_for
+from tressette_env.observation import Layout, layout_for
 from tressette_env.randomness import check_seed, fresh_seed, random_word
 from tressette_env.records import DealRecord, GameRecord
 from tressette_env.rulesets import RuleSet, get_rules
@@ -95,41 +95,61 @@ class BatchTable:
         num_threads: int = 1,
     ) -> None:
         self._rules = get_rules(rules)
-        self.num_tables = check_count("num_tables", num_tables)
-        if self.num_tables > MAX_TABLES:
+        self._num_tables = check_count("num_tables", num_tables)
+        if self._num_tables > MAX_TABLES:
             raise OptionError(f"num_tables: expected at most {MAX_TABLES:,}, got {num_tables}")
         threads = check_count("num_threads", num_threads)
         if threads > MAX_THREADS:
             raise OptionError(f"num_threads: expected at most {MAX_THREADS}, got {num_threads}")
-        self.num_threads = min(threads, self.num_tables)
-        self.seed = fresh_seed() if seed is None else check_seed(seed)
-        self.layout = layout_for(self.rules, episode, observation)
+        self._num_threads = min(threads, self._num_tables)
+        self._seed = fresh_seed() if seed is None else check_seed(seed)
+        self._layout = layout_for(self.rules, episode, observation)
         self._episode = episode
         self._whole_matches = int(episode == "match")
         self._listed = deal_list(deals, self.rules)
         self._desk: npt.NDArray[np.int64] | None = None
-        self._lay_out(np.zeros((2, self.num_tables), STATE_DTYPE))
+        self._lay_out(np.zeros((2, self._num_tables), STATE_DTYPE))
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
         first = check_seed(first_deal, "first_deal")
         if first > MAX_DEAL:
             raise OptionError(f"first_deal: expected a number up to 2**60 - 1, got {first}")
-        kernels.start_deals(self._now, self.rules.row, self._listed, self.seed, first)
+        kernels.start_deals(self._now, self.rules.row, self._listed, self._seed, first)
 
     def _lay_out(self, states: npt.NDArray[np.void]) -> None:
         """Go on from given states; one table lies on a desk, with all that ``play_card`` needs."""
         # Row 0: the tables; row 1: for each, the end of its last finished episode.
         self._states = states
-        if self.num_tables == 1:
+        if self._num_tables == 1:
             row, matches = self.rules.row, self._whole_matches
-            self._desk = new_desk(states, row, matches, self._listed, self.seed)
+            self._desk = new_desk(states, row, matches, self._listed, self._seed)
             self._states = tables_on(self._desk)
         self._now = self._states[0]
+
+    @property
+    def num_tables(self) -> int:
+        """B."""
+        return self._num_tables
+
+    @property
+    def num_threads(self) -> int:
+        """Threads that share the tables, at most one a table."""
+        return self._num_threads
+
+    @property
+    def layout(self) -> Layout:
+        """Where the blocks of an observation lie."""
+        return self._layout
 
     @property
     def rules(self) -> RuleSet:
         """The rules, which a table keeps."""
         return self._rules
+
+    @property
+    def seed(self) -> int:
+        """The seed whose deals are played; that of the snapshot after ``restore``."""
+        return self._seed
 
     @property
     def states(self) -> npt.NDArray[np.void]:
@@ -163,13 +183,13 @@ class BatchTable:
     @property
     def legal_sets(self) -> npt.NDArray[np.int64]:
         """Card sets that the seats to act may play, int64[B], a new array."""
-        sets = np.empty(self.num_tables, np.int64)
+        sets = np.empty(self._num_tables, np.int64)
         self.write_legal_sets(sets)
         return sets
 
     def write_legal_sets(self, out: npt.NDArray[np.int64]) -> None:
         """Write ``legal_sets`` into an array int64[B]."""
-        kernels.legal_sets(self._now, self.rules.row, check_sets(out, self.num_tables))
+        kernels.legal_sets(self._now, self.rules.row, check_sets(out, self._num_tables))
 
     @property
     def legal_masks(self) -> npt.NDArray[np.bool_]:
@@ -199,13 +219,13 @@ class BatchTable:
             Observe the end of each table's last finished episode instead of its present state;
             zeros where none has finished.
         """
-        out = check_observations(out, self.num_tables, self.layout.size)
+        out = check_observations(out, self._num_tables, self._layout.size)
         states = self._states[int(last)]
-        who = check_seats(seats, self.num_tables, self.rules)
+        who = check_seats(seats, self._num_tables, self.rules)
         words = out.view(np.int64)
         self._share(
             lambda low, high: kernels_views.observe(
-                states, self.rules.row, who, self.layout.places, words, low, high
+                states, self.rules.row, who, self._layout.places, words, low, high
             )
         )
         if last:
@@ -214,14 +234,14 @@ class BatchTable:
 
     def views(self, seats: npt.NDArray[np.integer[Any]] | None = None) -> npt.NDArray[np.void]:
         """Return views of the given seats, or of the seats to act: VIEW_DTYPE[B], a new array."""
-        views = np.empty(self.num_tables, VIEW_DTYPE)
-        who = check_seats(seats, self.num_tables, self.rules)
+        views = np.empty(self._num_tables, VIEW_DTYPE)
+        who = check_seats(seats, self._num_tables, self.rules)
         kernels_views.make_views(self._now, self.rules.row, who, views)
         return views
 
     def view(self, table: int, seat: int | None = None) -> View:
         """View of one table's seat to act, or of the given seat."""
-        (place,) = check_tables(np.array([table]), self.num_tables)
+        (place,) = check_tables([table], self._num_tables)
         one = self._now[place : place + 1]
         if seat is None:
             seat = int(one["turn"][0])
@@ -248,16 +268,16 @@ class BatchTable:
         IllegalCardError
             If a card may not be played; no table has moved.
         """
-        played = check_cards(cards, self.num_tables)
+        played = check_cards(cards, self._num_tables)
         out = self._step_for(out)
-        if self.num_threads == 1:
+        if self._num_threads == 1:
             illegal = kernels.check_and_play(
                 self._states,
                 self._rules.row,
                 played,
                 self._whole_matches,
                 self._listed,
-                self.seed,
+                self._seed,
                 out.rows,
             )
         else:
@@ -290,11 +310,11 @@ class BatchTable:
         """
         if self._desk is None:
             raise OptionError(
-                f"play_card: expected a batch of one table, got {self.num_tables}; play() takes a "
+                f"play_card: expected a batch of one table, got {self._num_tables}; play() takes a "
                 "card for each"
             )
         if type(card) is not int:
-            (card,) = check_cards(np.array([card]), 1).tolist()
+            (card,) = check_cards([card], 1).tolist()
         if 0 <= card < NUM_CARDS:
             result = play_on_desk(self._desk, card)
             if result[0] >= 0:
@@ -305,13 +325,15 @@ class BatchTable:
     def last_step(self) -> BatchStep:
         """What the last ``play_card`` brought; a view that the next one changes.
 
+        Zeros before the first one, after ``restore`` and in a copy of the table.
+
         Raises
         ------
         OptionError
             If there are more tables than one.
         """
         if self._desk is None:
-            raise OptionError(f"last_step: expected a batch of one table, got {self.num_tables}")
+            raise OptionError(f"last_step: expected a batch of one table, got {self._num_tables}")
         return BatchStep(step_on(self._desk))
 
     def play_at(self, tables: npt.NDArray[np.int64], cards: npt.NDArray[np.int64]) -> BatchStep:
@@ -333,7 +355,7 @@ class BatchTable:
         IllegalCardError
             If a card may not be played; no table has moved.
         """
-        at = check_tables(tables, self.num_tables)
+        at = check_tables(tables, self._num_tables)
         played = check_cards(cards, len(at))
         out = BatchStep(np.empty(len(at), STEP_DTYPE))
         illegal = kernels.play_at(
@@ -343,7 +365,7 @@ class BatchTable:
             played,
             self._whole_matches,
             self._listed,
-            self.seed,
+            self._seed,
             out.rows,
         )
         if illegal >= 0:
@@ -352,7 +374,7 @@ class BatchTable:
 
     def views_at(self, tables: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
         """Return views of the seats to act at some tables (int64[N]): VIEW_DTYPE[N]."""
-        at = check_tables(tables, self.num_tables)
+        at = check_tables(tables, self._num_tables)
         views = np.empty(len(at), VIEW_DTYPE)
         kernels_views.views_at(self._now, self.rules.row, at, views)
         return views
@@ -394,22 +416,22 @@ class BatchTable:
         nothing = np.empty((0, 1), np.int64)
         mask_words = words = nothing
         if masks is not None:
-            mask_words = check_masks(masks, self.num_tables).view(np.int64)
+            mask_words = check_masks(masks, self._num_tables).view(np.int64)
         if observations is not None:
-            size = self.layout.size
-            words = check_observations(observations, self.num_tables, size).view(np.int64)
+            size = self._layout.size
+            words = check_observations(observations, self._num_tables, size).view(np.int64)
         self._share(
             lambda low, high: kernels_random.play_randomly(
                 self._states,
                 self.rules.row,
                 self._whole_matches,
                 self._listed,
-                self.seed,
+                self._seed,
                 plies,
                 key,
                 mask_words,
                 words,
-                self.layout.places,
+                self._layout.places,
                 step.rows,
                 low,
                 high,
@@ -433,7 +455,7 @@ class BatchTable:
     def snapshot(self) -> BatchSnapshot:
         """Copy of everything that decides how the tables go on; ``restore`` takes it back."""
         return BatchSnapshot(
-            self._states.copy(), self.rules, self._episode, self.seed, self._listed
+            self._states.copy(), self.rules, self._episode, self._seed, self._listed
         )
 
     def restore(self, snapshot: BatchSnapshot) -> None:
@@ -447,16 +469,16 @@ class BatchTable:
         """
         if not isinstance(snapshot, BatchSnapshot):
             raise OptionError(f"snapshot: expected what snapshot() gives, got {shown(snapshot)}")
-        snapshot.check(self.num_tables, self.rules, self._episode)
-        self.seed, self._listed = snapshot.seed, snapshot.listed
+        snapshot.check(self._num_tables, self.rules, self._episode)
+        self._seed, self._listed = snapshot.seed, snapshot.listed
         self._lay_out(snapshot.states.copy())
 
     def _share(self, work: Callable[[int, int], Any]) -> list[Any]:
         """Call ``work(low, high)`` for ranges of tables, one a thread; return what they return."""
-        if self.num_threads == 1:
-            return [work(0, self.num_tables)]
+        if self._num_threads == 1:
+            return [work(0, self._num_tables)]
         if self._pool is None or self._pool_owner != os.getpid():  # a fork has no threads
-            self._pool = ThreadPoolExecutor(self.num_threads - 1, "tressette")
+            self._pool = ThreadPoolExecutor(self._num_threads - 1, "tressette")
             self._pool_owner = os.getpid()
         pool = self._pool
 
@@ -467,7 +489,7 @@ class BatchTable:
                 done = work(low, high)
                 return lambda: done
 
-        bounds = np.linspace(0, self.num_tables, self.num_threads + 1).astype(int).tolist()
+        bounds = np.linspace(0, self._num_tables, self._num_threads + 1).astype(int).tolist()
         others = [start(low, high) for low, high in pairwise(bounds[1:])]
         return [work(bounds[0], bounds[1]), *(result() for result in others)]
 
@@ -485,7 +507,7 @@ class BatchTable:
                     played,
                     self._whole_matches,
                     self._listed,
-                    self.seed,
+                    self._seed,
                     out.rows,
                     low,
                     high,
@@ -495,12 +517,12 @@ class BatchTable:
 
     def _step_for(self, out: BatchStep | None) -> BatchStep:
         if out is None:
-            return BatchStep(np.empty(self.num_tables, STEP_DTYPE))
+            return BatchStep(np.empty(self._num_tables, STEP_DTYPE))
         if not isinstance(out, BatchStep):
             raise OptionError(f"out: expected a BatchStep, got {shown(out)}")
-        if out.rows.shape != (self.num_tables,):
+        if out.rows.shape != (self._num_tables,):
             raise OptionError(
-                f"out: expected a BatchStep of {self.num_tables} tables, got {len(out.rows)}"
+                f"out: expected a BatchStep of {self._num_tables} tables, got {len(out.rows)}"
             )
         return out
 
@@ -520,27 +542,27 @@ class BatchTable:
         number = int(self._now["deal_number"][table])
         if len(self._listed):
             return f"entry {number % len(self._listed)} of the list of deals"
-        return f"deal {number} of seed {self.seed}"
+        return f"deal {number} of seed {self._seed}"
 
     def record(self, table: int) -> str:
         """Return one table's deal so far as text, which ``notation.parse_record`` reads back.
 
         In a match the deals before it are not kept.
         """
-        (place,) = check_tables(np.array([table]), self.num_tables)
+        (place,) = check_tables([table], self._num_tables)
         state = self._now[place]
         number = int(state["deal_number"])
         if len(self._listed):
             deck = tuple(self._listed[number % len(self._listed), :-1].tolist())
         else:
-            deck = deck_of(self.rules, self.seed, number)
+            deck = deck_of(self.rules, self._seed, number)
         deal = DealRecord(
             number=None if len(self._listed) else number,
             deck=deck,
             leader=int(opening_leader(self._now.view(np.recarray)[place], self.rules)),
             plays=tuple(state["plays"][: state["ply"]].tolist()),
         )
-        return record_text(GameRecord(self.rules, self.seed, (deal,)))
+        return record_text(GameRecord(self.rules, self._seed, (deal,)))
 
 
 def _column(states: npt.NDArray[np.void], field: str) -> npt.NDArray[np.int64]:

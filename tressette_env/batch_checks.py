@@ -48,7 +48,7 @@ def check_cards(cards: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
     return np.array(array, np.int64)
 
 
-def check_tables(tables: npt.NDArray[np.integer[Any]], count: int) -> npt.NDArray[np.int64]:
+def check_tables(tables: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
     """Return ascending numbers of some of ``count`` tables, int64[N]."""
     array = as_array(tables, "tables")
     fits = array.ndim == 1 and array.dtype.kind in "iu"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tressette_env.errors import OptionError, shown
+from tressette_env.randomness import check_seed
 from tressette_env.rulesets import RuleSet
 from tressette_env.state import STATE_DTYPE
 
@@ -67,13 +68,30 @@ class BatchSnapshot:
             _within(states["turn"], rules.seats - 1)
             & _within(states["leader"], rules.seats - 1)
             & _within(states["dealer"], rules.seats - 1)
-            & _within(states["ply"], rules.deck_size)
+            & _within(states["ply"][0], rules.deck_size - 1)  # what is over has been dealt anew
+            & _within(states["ply"][1], rules.deck_size)
+            & bool((states["hands"] & ~rules.deck_set == 0).all())
             & _within(states["drawn"], rules.stock_size)
             & _within(states["plays"], 39)
             & _within(states["stock"], 39)
         )
         if not in_range:
             raise OptionError("snapshot: expected states that a table had, got some out of range")
+        check_seed(self.seed, "snapshot: seed")
+        if not _are_deals(self.listed, rules):
+            raise OptionError(
+                f"snapshot: expected the list of deals that a table had, got {shown(self.listed)}"
+            )
+
+
+def _are_deals(listed: object, rules: RuleSet) -> bool:
+    """Whether these are decks of the rules, int64[N, deck size + 1], each with its leader last."""
+    if not isinstance(listed, np.ndarray) or listed.dtype != np.int64:
+        return False
+    if listed.ndim != 2 or listed.shape[1] != rules.deck_size + 1:
+        return False
+    decks = np.sort(listed[:, :-1], axis=1)
+    return bool((decks == rules.deck).all()) and _within(listed[:, -1], rules.seats - 1)
 
 
 def _within(values: npt.NDArray[Any], most: int) -> bool:

@@ -31,6 +31,7 @@ import platformdirs
 from numba.extending import overload, register_jitable
 
 from tressette_env import cards, deals, match, observation, randomness, rules, view
+from tressette_env.errors import OptionError
 from tressette_env.intrinsics import FORMS
 
 __all__ = ["cache_folder", "compiled", "inlined", "register_module", "sources_of"]
@@ -42,7 +43,14 @@ KEPT_DAYS = 90  # machine code that no process has asked for that long is delete
 _LOG = logging.getLogger("tressette")
 _PACKAGE = Path(__file__).parent
 _FOLDER = re.compile("[0-9a-f]{16}")  # as ``cache_folder`` names them
+_CODE = re.compile(r".+\.nb[ic](\.tmp\..+)?")  # as numba names machine code
 _registered: set[ModuleType] = set()
+
+if numba.config.DISABLE_JIT:
+    raise OptionError(
+        "NUMBA_DISABLE_JIT: expected it unset or 0; batches and environments run compiled only, "
+        "the game itself (tressette_env.rules) runs interpreted without numba"
+    )
 
 
 @cache
@@ -73,18 +81,26 @@ def cache_folder(*sources: Path) -> Path | None:
         )
         return None
     if is_new:
-        with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
-            _delete_unused(folder.parent)
+        _delete_unused(folder.parent)
     return folder
 
 
 def _delete_unused(base: Path) -> None:
     """Delete the folders of other sources and versions that have not been used for long."""
     oldest = time.time() - KEPT_DAYS * 24 * 3600
-    for folder in base.iterdir():
-        with contextlib.suppress(OSError):  # another process may be deleting it
-            if _FOLDER.fullmatch(folder.name) and folder.stat().st_mtime < oldest:
-                shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # nothing is lost if it cannot be listed
+        for folder in base.iterdir():
+            with contextlib.suppress(OSError):  # another process may be deleting it
+                if folder.stat().st_mtime < oldest and _holds_code_only(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _holds_code_only(folder: Path) -> bool:
+    """Whether a folder is named as ours, and whatever is in it as machine code."""
+    files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return bool(_FOLDER.fullmatch(folder.name)) and all(
+        _CODE.fullmatch(path.name) for path in files
+    )
 
 
 def sources_of(function: Callable[..., Any], *modules: ModuleType) -> tuple[Path, ...]:
