@@ -30,7 +30,7 @@ from tressette_env.deals import deck_of, first_leader
 from tressette_env.errors import DeckError, OptionError, TressetteError
 from tressette_env.notation import parse_record
 from tressette_env.observation import layout_for
-from tressette_env.rulesets import get_rules, playable_presets
+from tressette_env.rulesets import playable_presets
 
 PLAYABLE = playable_presets()
 THIRDS_OF_SIDES = ("thirds_own", "thirds_other")
