@@ -28,7 +28,6 @@ __all__ = [
     "play_all",
     "play_at",
     "play_one",
-    "play_table",
     "start_deals",
     "write_next",
     "write_step",
@@ -192,34 +191,6 @@ def deal_anew(
 
 
 @inlined
-def play_table(
-    rule: Any,
-    states: Any,
-    table: int,
-    rules_row: Any,
-    card: int,
-    whole_matches: int,
-    listed: Any,
-    deck: Any,
-    seed: int,
-    row: Any,
-) -> int:
-    """Play a card at one table into its row of the step; nothing happens if it is not legal.
-
-    ``deck`` is room for a new deal, int64[40]; the rest is as in ``play_all``. Returns the code of
-    ``rules.play_card``.
-    """
-    one = states[0, table]
-    result = rules.play_card(one, rule, card)
-    if result != rules.ILLEGAL:
-        write_step(one, row)
-        if result == rules.DEAL_OVER:
-            deal_anew(states, table, rules_row, whole_matches, listed, deck, seed, row)
-        write_next(one, rule, row)
-    return result
-
-
-@inlined
 def _play_all(
     rule: Any,
     states: Any,
@@ -234,8 +205,12 @@ def _play_all(
 ) -> None:
     deck = np.empty(cards.NUM_CARDS, np.int64)
     for table in range(low, high):
-        card, row = played[table], out[table]
-        play_table(rule, states, table, rules_row, card, whole_matches, listed, deck, seed, row)
+        one = states[0, table]
+        result = rules.play_card(one, rule, played[table])
+        write_step(one, out[table])
+        if result == rules.DEAL_OVER:
+            deal_anew(states, table, rules_row, whole_matches, listed, deck, seed, out[table])
+        write_next(one, rule, out[table])
 
 
 @compiled
@@ -311,8 +286,13 @@ def _play_at(
             return place
     deck = np.empty(cards.NUM_CARDS, np.int64)
     for place in range(len(tables)):
-        table, card, row = tables[place], played[place], out[place]
-        play_table(rule, states, table, rules_row, card, whole_matches, listed, deck, seed, row)
+        table = tables[place]
+        one = states[0, table]
+        result = rules.play_card(one, rule, played[place])
+        write_step(one, out[place])
+        if result == rules.DEAL_OVER:
+            deal_anew(states, table, rules_row, whole_matches, listed, deck, seed, out[place])
+        write_next(one, rule, out[place])
     return -1
 
 

@@ -17,7 +17,7 @@ from tressette_env.batch_step import STEP_DTYPE
 from tressette_env.cards import NUM_CARDS
 from tressette_env.compiling import compiled
 from tressette_env.intrinsics import uncounted
-from tressette_env.kernels import play_table
+from tressette_env.kernels import deal_anew, write_next, write_step
 from tressette_env.rulesets import RULES_DTYPE
 from tressette_env.state import STATE_DTYPE
 
@@ -76,12 +76,15 @@ def play_on_desk(desk: Any, card: int) -> tuple[int, bool]:
     states = words[:_RULES].view(STATE_DTYPE).reshape(2, 1)
     rules_row = words[_RULES:_STEP].view(RULES_DTYPE)
     row = words[_STEP:_SEED].view(STEP_DTYPE)[0]
-    rule = rules_row[0]
-    size = rule.deck_size + 1
-    listed = words[_LISTED:].reshape((len(words) - _LISTED) // size, size)
-    deck = np.empty(NUM_CARDS, np.int64)
-    matches, seed = words[_MATCHES], words[_SEED]
-    result = play_table(rule, states, 0, rules_row, card, matches, listed, deck, seed, row)
+    one, rule = states[0, 0], rules_row[0]
+    result = rules.play_card(one, rule, card)
     if result == rules.ILLEGAL:
         return -1, False
+    write_step(one, row)
+    if result == rules.DEAL_OVER:
+        deck = np.empty(NUM_CARDS, np.int64)
+        size = rule.deck_size + 1
+        listed = words[_LISTED:].reshape((len(words) - _LISTED) // size, size)
+        deal_anew(states, 0, rules_row, words[_MATCHES], listed, deck, words[_SEED], row)
+    write_next(one, rule, row)
     return row.legal, row.is_over
