@@ -205,6 +205,7 @@ def _play_all(
 ) -> None:
     deck = np.empty(cards.NUM_CARDS, np.int64)
     for table in range(low, high):
+        # Not a function of its own: handing arrays on counts references, dearer than a play.
         one = states[0, table]
         result = rules.play_card(one, rule, played[table])
         write_step(one, out[table])
