@@ -438,6 +438,18 @@ def test_a_restored_snapshot_goes_on_exactly_as_the_first_time(name: str, episod
     assert other.observations.tobytes() == runs[0][0]
 
 
+def test_a_snapshot_that_was_changed_is_checked_before_it_is_restored() -> None:
+    table = BatchTable(3, seed=5)
+    play_plies(table, 7)
+    saved = table.snapshot()
+    table.restore(pickle.loads(pickle.dumps(saved)))
+    saved.states["plays"][0, 0, 20] = 5  # beyond the cards that were played
+    with pytest.raises(OptionError, match="out of range"):
+        table.restore(saved)
+    with pytest.raises(OptionError, match="out of range"):
+        table.restore(dataclasses.replace(table.snapshot(), states=saved.states))
+
+
 def test_a_snapshot_is_a_copy_and_so_is_what_is_restored() -> None:
     table = BatchTable(3, seed=5)
     saved = table.snapshot()

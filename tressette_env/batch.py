@@ -5,7 +5,6 @@ Self-play and evaluation run on this. Shapes: B tables, A actions, F features.
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -440,7 +439,13 @@ class BatchTable:
         return step
 
     def __copy__(self) -> BatchTable:
-        return copy.deepcopy(self)  # two that shared their tables would play each other's cards
+        # Two that shared their tables would play each other's cards; the rest never changes.
+        other = object.__new__(type(self))
+        other.__setstate__({**self.__getstate__(), "_states": self._states.copy()})
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BatchTable:
+        return self.__copy__()
 
     def __getstate__(self) -> dict[str, Any]:
         # Threads cannot be copied; a copy starts its own. The desk and views are made anew.
@@ -456,7 +461,7 @@ class BatchTable:
         """Copy of everything that decides how the tables go on; ``restore`` takes it back."""
         return BatchSnapshot(
             self._states.copy(), self.rules, self._episode, self._seed, self._listed
-        )
+        ).seal()
 
     def restore(self, snapshot: BatchSnapshot) -> None:
         """Go on as the table of the snapshot would, with its seed or list of deals.

@@ -83,7 +83,7 @@ def _as_compiled(array: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def check_sets(out: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
     """Return an array int64[count] that can be filled with card sets."""
     if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not _is_plain(out):
-        raise OptionError(f"out: expected a contiguous array of int64, got {shown(out)}")
+        raise OptionError(f"out: expected a contiguous, aligned array of int64, got {shown(out)}")
     if out.shape != (count,):
         raise OptionError(f"out: expected shape ({count},), got {out.shape}")
     return out
