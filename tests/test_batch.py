@@ -164,7 +164,7 @@ def test_of_several_illegal_cards_the_first_table_is_named() -> None:
     table = BatchTable(10, seed=6)
     cards = lowest(table)
     cards[3] = cards[8] = 77
-    with pytest.raises(IllegalCardError, match=r"^table 3, .*got 77 \(card 77\)"):
+    with pytest.raises(IllegalCardError, match=r"^table 3, .*got no card \(card 77\)"):
         table.play(cards)
 
 

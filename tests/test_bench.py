@@ -466,7 +466,7 @@ def test_without_a_terminal_a_line_a_round_says_how_far_it_is(
     assert told[1:] == ["bench: round 1 of 2", "bench: round 2 of 2"]
 
 
-@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("width", [30, 40, 60, 80])
 def test_names_are_not_cut_on_narrow_terminals(width: int) -> None:
     for sheet in (*sheets(a_report()), target_sheet(a_report())):
         out = io.StringIO()

@@ -147,7 +147,7 @@ def test_a_card_that_may_not_be_played_is_named_and_nothing_moves(card: int) -> 
 
 @pytest.mark.parametrize("card", [None, "3", 1.0, [3], [3, [4]], np.zeros(2, np.int64)])
 def test_what_is_no_integer_is_refused(card: Any) -> None:
-    with pytest.raises(OptionError, match="cards: expected an"):
+    with pytest.raises(OptionError, match="card: expected an"):
         BatchTable(1, seed=1).play_card(card)
 
 

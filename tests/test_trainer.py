@@ -529,8 +529,9 @@ def test_the_chart_shows_what_was_measured() -> None:
         }
         for update in range(40)
     ]
-    margins, *measures = learning_figure(rows, "a run").axes
-    assert margins.get_title(loc="left") == "a run"
+    figure = learning_figure(rows, "a run")
+    margins, *measures = figure.axes
+    assert figure.get_suptitle() == "a run"
     assert margins.get_ylabel() == "thirds a deal over the opponent"
     legend = margins.get_legend()
     assert legend is not None

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tressette_env import kernels, kernels_random, kernels_views
 from tressette_env.batch_checks import (
     MAX_DEAL,
+    check_card,
     check_cards,
     check_count,
     check_masks,
@@ -313,7 +314,7 @@ class BatchTable:
                 "card for each"
             )
         if type(card) is not int:
-            (card,) = check_cards([card], 1).tolist()
+            card = check_card(card)
         if 0 <= card < NUM_CARDS:
             result = play_on_desk(self._desk, card)
             if result[0] >= 0:
@@ -533,7 +534,7 @@ class BatchTable:
 
     def _illegal_card(self, table: int, card: int) -> IllegalCardError:
         view = self.view(table)
-        name = card_text(card) if 0 <= card < NUM_CARDS else str(card)
+        name = card_text(card) if 0 <= card < NUM_CARDS else "no card"
         legal = " ".join(card_text(c) for c in card_list(view.legal))
         return IllegalCardError(
             f"table {table}, seat {view.seat}: expected one of {legal}; got {name} (card {card}); "

@@ -18,6 +18,7 @@ from tressette_env.rulesets import RuleSet
 
 __all__ = [
     "MAX_DEAL",
+    "check_card",
     "check_cards",
     "check_count",
     "check_masks",
@@ -46,6 +47,13 @@ def check_cards(cards: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
     if array.dtype == np.uint64:  # no number wraps round to a card
         array = np.minimum(array, np.uint64(MAX_DEAL))
     return np.array(array, np.int64)
+
+
+def check_card(card: object) -> int:
+    """Return one card as an int; whether it is legal is not asked."""
+    if not isinstance(card, (int, np.integer)) or isinstance(card, bool):
+        raise OptionError(f"card: expected an integer, got {shown(card)}")
+    return int(card)
 
 
 def check_tables(tables: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:

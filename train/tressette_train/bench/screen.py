@@ -35,6 +35,9 @@ class Sheet:
     lines: Sequence[tuple[str, ...]]
 
 
+_NARROW = 50  # columns; a table of five columns needs as many
+
+
 def sheets(report: Report) -> list[Sheet]:
     """Return the tables of a report, without those that would be empty."""
     rates = [row for row in report.rows if row.group != STARTUP]
@@ -114,6 +117,8 @@ def notes(report: Report) -> list[str]:
 
 def to_rich(sheet: Sheet, width: int = 80) -> Table:
     """Return a sheet as a table for a terminal of so many columns."""
+    if width < _NARROW:
+        return _in_blocks(sheet)
     table = Table(title=sheet.title, title_justify="left", box=box.SIMPLE_HEAD)
     if width < 80:
         table.padding, table.pad_edge = (0, 1, 0, 0), False
@@ -124,6 +129,17 @@ def to_rich(sheet: Sheet, width: int = 80) -> Table:
             table.add_column(column, justify="right", no_wrap=True)
     for line in sheet.lines:
         table.add_row(*(Text(cell) for cell in line))
+    return table
+
+
+def _in_blocks(sheet: Sheet) -> Table:
+    """Return a sheet for a terminal that has no room for its columns: a figure a line."""
+    table = Table(title=sheet.title, title_justify="left", box=None, show_header=False)
+    table.add_column(overflow="fold")
+    for name, *cells in sheet.lines:
+        figures = zip(sheet.columns[1:], cells, strict=True)
+        lines = [name, *(f"  {column} {cell}" for column, cell in figures if cell)]
+        table.add_row(Text("\n".join(lines)))
     return table
 
 
